@@ -1,0 +1,253 @@
+"""The command line: one short function a verb. Nothing heavy is imported before a verb runs."""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from peerseg import __version__
+from peerseg.errors import PeersegError, StoppedError, nearest
+
+EXAMPLES = {
+    "demo": "peerseg demo --out demo",
+    "train": "peerseg train folder --data.root photos --out runs/photos --method.count 3 --steps 2000",
+    "evaluate": "peerseg evaluate runs/photos --json",
+    "predict": "peerseg predict runs/photos new/*.jpg --out answers",
+    "split": "peerseg split photos --labels 50 --val 0.2 --group-by '^([^_]+)_' --out photos/split",
+}
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line that names the nearest known word."""
+
+    def error(self, message: str) -> NoReturn:
+        """Report a mistake as every other mistake is reported.
+
+        Args:
+            message: What argparse found wrong.
+        """
+        raise PeersegError(f"{message}; `{self.prog} --help` shows an example")
+
+
+def parser() -> Parser:
+    """The whole command line, without importing what it runs."""
+    top = Parser(prog="peerseg", description="Semantic segmentation from a few masks and many images.")
+    top.add_argument("--version", action="version", version=f"peerseg {__version__}")
+    verbs = top.add_subparsers(dest="verb", metavar="VERB", parser_class=Parser)
+
+    demo = _verb(verbs, "demo", "Train three arms on drawn scenes and report whether the unlabeled images helped.")
+    demo.add_argument("--out", default="demo", help="folder for runs, verdict.json and report.html (default: demo)")
+    demo.add_argument("--seeds", default="0", help="one or more seeds, such as 0,1,2 (default: 0)")
+    demo.add_argument("--steps", type=int, help="steps of each arm (default: the recipe's)")
+    demo.add_argument("--protocol", help="product, paper or code (default: product)")
+    demo.add_argument("--json", action="store_true", help="print the verdict as JSON")
+
+    train = _verb(verbs, "train", "Train on a recipe; any setting can follow as --section.key value.")
+    train.add_argument("recipe", nargs="?", help="a recipe by name (demo, folder) or a YAML file")
+    train.add_argument("--out", help="the run folder (default: runs/RECIPE)")
+    train.add_argument("--steps", type=int, help="how many steps")
+    train.add_argument("--seed", type=int, help="of all chance")
+    train.add_argument("--protocol", help="product, paper or code (default: what the recipe says)")
+    train.add_argument("--resume", metavar="RUN", help="go on with a run that was stopped or killed")
+    train.add_argument("--print_config", action="store_true", help="print the resolved settings and stop")
+
+    evaluate = _verb(verbs, "evaluate", "Score every vote of a run on its val images, at their own size.")
+    evaluate.add_argument("run", help="the run folder")
+    _checkpoint(evaluate)
+    evaluate.add_argument("--json", action="store_true", help="print JSON")
+
+    predict = _verb(verbs, "predict", "Label pictures with a run: palette PNGs, overlays, and maps if asked for.")
+    predict.add_argument("run", help="the run folder")
+    predict.add_argument("paths", nargs="+", help="image files or folders of them")
+    predict.add_argument("--out", required=True, help="folder for the answers")
+    predict.add_argument("--vote", help="single, net2, mc, sv or hv (default: the run's)")
+    predict.add_argument("--probabilities", action="store_true", help="also write each class's probability as .npz")
+    predict.add_argument("--disagreement", action="store_true", help="also write where the networks disagree as PNG")
+    _checkpoint(predict)
+
+    split = _verb(verbs, "split", "Divide a folder's labeled images into labeled, unlabeled and val lists.")
+    split.add_argument("root", help="the folder with images/ and masks/")
+    split.add_argument("--out", help="folder for the lists (default: the folder itself)")
+    split.add_argument("--every", type=int, metavar="R", help="label every R-th image, as the published splits do")
+    split.add_argument("--labels", type=int, metavar="N", help="label N images drawn at random")
+    split.add_argument("--cover", action="store_true", help="with --labels: draw every class first (reads the masks)")
+    split.add_argument(
+        "--val", type=float, default=0.2, help="share drawn for val, unless val.txt exists (default: 0.2)"
+    )
+    split.add_argument("--group-by", metavar="REGEX", help="keep together what shares this part of the name")
+    split.add_argument("--seed", type=int, default=0, help="of the draw")
+    return top
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run one verb.
+
+    Args:
+        words: The command line; the process's own where None.
+
+    Returns:
+        The exit status: 0 done, 2 the user can mend it, 128 + signal stopped after saving.
+    """
+    given = list(sys.argv[1:] if words is None else words)
+    try:
+        if given and not given[0].startswith("-") and given[0] not in EXAMPLES:
+            raise PeersegError(f"{given[0]!r} is no verb; {nearest(given[0], EXAMPLES)}")
+        plain, dotted = _settings_apart(given)
+        arguments, unknown = parser().parse_known_args(plain)
+        if arguments.verb is None:
+            parser().print_help()
+            return 0
+        _refuse_unknown(arguments.verb, unknown + (dotted if arguments.verb != "train" else []))
+        return _run(arguments, dotted)
+    except PeersegError as error:
+        print(f"peerseg: {error}", file=sys.stderr)
+        return 2
+    except StoppedError as stopped:
+        print(f"peerseg: {stopped}", file=sys.stderr)
+        return 128 + stopped.signal
+
+
+def _settings_apart(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Words for the parser, and ``--section.key value`` pairs, which it would mistake for its own."""
+    plain: list[str] = []
+    dotted: list[str] = []
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        if not (word.startswith("--") and "." in word.partition("=")[0]):
+            plain.append(word)
+            continue
+        dotted.append(word)
+        if "=" not in word and rest:
+            dotted.append(rest.pop(0))
+    return plain, dotted
+
+
+def _refuse_unknown(verb: str, unknown: Sequence[str]) -> None:
+    if unknown:
+        subparsers = next(action for action in parser()._actions if isinstance(action, argparse._SubParsersAction))
+        known = [option for action in subparsers.choices[verb]._actions for option in action.option_strings]
+        word = unknown[0].partition("=")[0]
+        hint = nearest(word, known) if word.startswith("-") else "it takes no more words"
+        raise PeersegError(f"{word!r} is unknown to `peerseg {verb}`; {hint}")
+
+
+def _run(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
+    if arguments.verb == "train":
+        return _train(arguments, rest)
+    verbs = {"demo": _demo, "evaluate": _evaluate, "predict": _predict, "split": _split}
+    verbs[arguments.verb](arguments)
+    return 0
+
+
+def _train(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
+    from peerseg.experiment.reading import parse_overrides
+    from peerseg.experiment.settings import settings_of
+
+    own = {name: getattr(arguments, name) for name in ("steps", "seed") if getattr(arguments, name) is not None}
+    overrides = own | parse_overrides(rest)
+    if arguments.resume is not None:
+        if arguments.recipe is not None or arguments.protocol is not None or arguments.out is not None:
+            raise PeersegError("--resume takes a run folder alone: its recipe, protocol and folder are its own")
+        from peerseg.experiment.running import resume, say
+        from peerseg.report import report_run
+
+        run = resume(arguments.resume, overrides)
+        say(f"done: {run.path}; report: {report_run(run)}")
+        return 0
+    if arguments.recipe is None:
+        raise PeersegError(f"no recipe was given, expected a name or a file: {EXAMPLES['train']}")
+    settings, notes = settings_of(arguments.recipe, overrides, arguments.protocol)
+    for note in notes:
+        print(note, file=sys.stderr)
+    if arguments.print_config:
+        import yaml
+
+        print(yaml.safe_dump(settings.as_dict(), sort_keys=False), end="")
+        return 0
+    from peerseg.experiment.running import say, start
+    from peerseg.report import report_run
+    from peerseg.runs import new_name
+
+    run = start(settings, arguments.out or new_name(Path("runs"), Path(arguments.recipe).stem))
+    say(f"done: {run.path}; report: {report_run(run)}")
+    say(f"next: peerseg evaluate {run.path}, or peerseg predict {run.path} IMAGES --out DIR")
+    return 0
+
+
+def _demo(arguments: argparse.Namespace) -> None:
+    from peerseg.demo import demo, table
+
+    try:
+        seeds = [int(word) for word in arguments.seeds.split(",")]
+    except ValueError as error:
+        raise PeersegError(f"--seeds is {arguments.seeds!r}, expected whole numbers such as 0,1,2") from error
+    found = demo(Path(arguments.out), seeds, steps=arguments.steps, protocol=arguments.protocol)
+    if arguments.json:
+        print(json.dumps(found.as_dict(), indent=2))
+        return
+    print(table(found.study))
+    print(f"\n{found.sentence}\nreport: {Path(arguments.out) / 'report.html'}")
+
+
+def _evaluate(arguments: argparse.Namespace) -> None:
+    from peerseg.answers import evaluate_run
+
+    scores = evaluate_run(arguments.run, arguments.checkpoint)
+    if arguments.json:
+        print(json.dumps(scores.as_dict(), indent=2))
+        return
+    rules = list(scores.matrices)
+    print(f"{'class':16}" + "".join(f"{rule:>8}" for rule in rules))
+    columns = {rule: scores.iou(rule) for rule in rules}
+    for name in scores.names:
+        print(f"{name:16}" + "".join(_number(columns[rule][name]) for rule in rules))
+    print(f"{'mean':16}" + "".join(_number(scores.miou(rule)) for rule in rules))
+    if scores.disagreement is not None:
+        print(f"the networks disagree on {scores.disagreement:.1f}% of the pixels of {scores.images} images")
+
+
+def _predict(arguments: argparse.Namespace) -> None:
+    from peerseg.answers import predict_files
+
+    written = predict_files(
+        arguments.run,
+        [Path(path) for path in arguments.paths],
+        Path(arguments.out),
+        which=arguments.checkpoint,
+        vote=arguments.vote,
+        probabilities=arguments.probabilities,
+        disagreement=arguments.disagreement,
+    )
+    print(f"wrote the labels of {written} images to {arguments.out}")
+
+
+def _split(arguments: argparse.Namespace) -> None:
+    from peerseg.splitting import split_folder
+
+    for line in split_folder(
+        Path(arguments.root),
+        Path(arguments.out or arguments.root),
+        every_rth=arguments.every,
+        labels=arguments.labels,
+        cover=arguments.cover,
+        val=arguments.val,
+        group_by=arguments.group_by,
+        seed=arguments.seed,
+    ):
+        print(line)
+
+
+def _verb(verbs: "argparse._SubParsersAction[Parser]", name: str, purpose: str) -> Parser:
+    example = f"example: {EXAMPLES[name]}"
+    return verbs.add_parser(name, help=purpose, description=purpose, epilog=example, allow_abbrev=False)
+
+
+def _checkpoint(verb: Parser) -> None:
+    verb.add_argument("--checkpoint", default="best", help="best (chosen on val, the default) or last")
+
+
+def _number(value: float | None) -> str:
+    return f"{'-':>8}" if value is None else f"{value:8.1f}"

@@ -1,0 +1,174 @@
+"""Class tables of your own data: ``classes.yaml``, or what the masks themselves show."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import yaml
+
+from peerseg.data.files import mask_palette, read_stored_mask
+from peerseg.data.labels import IGNORE, UNLABELED, Color, LabelSpace, Mask, spread_colors, value_table
+from peerseg.errors import PeersegError
+
+EXAMPLE = "classes: {0: background, 255: crack}"
+
+
+@dataclass(frozen=True)
+class ClassTable:
+    """How stored masks become class indices.
+
+    Args:
+        space: The classes.
+        values: Stored value -> class index, 255 or 254; for masks that hold numbers.
+        colors: Packed RGB -> the same; for masks that hold colors, empty where no colors were declared.
+    """
+
+    space: LabelSpace
+    values: Mapping[int, int]
+    colors: Mapping[int, int]
+
+    def translate(self, stored: npt.NDArray[Any], path: Path) -> Mask:
+        """Turn a stored mask into class indices.
+
+        Args:
+            stored: (H, W) integers or (H, W, 3) colors.
+            path: The file, for the message.
+
+        Returns:
+            (H, W) uint8.
+        """
+        if stored.ndim == 3 and not self.colors:
+            raise PeersegError(
+                f"{str(path)!r} is in color, expected class numbers: give every class its color in classes.yaml, "
+                "such as `classes: {0: {name: road, color: '#804080'}}`"
+            )
+        table = self.values if stored.ndim == 2 else self.colors
+        numbers = stored.astype(np.int64) if stored.ndim == 2 else pack(stored)
+        keys = np.array(sorted(table), np.int64)
+        places = np.searchsorted(keys, numbers).clip(max=len(keys) - 1)
+        strange = numbers[keys[places] != numbers]
+        if strange.size:
+            raise PeersegError(_unknown_value(strange, stored.ndim == 3, path, self))
+        translated: Mask = np.array([table[key] for key in keys.tolist()], np.uint8)[places]
+        return translated
+
+
+def pack(colors: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Colors as single numbers.
+
+    Args:
+        colors: (..., 3) RGB.
+
+    Returns:
+        (...) numbers, red in the highest byte.
+    """
+    return colors[..., :3].astype(np.int64) @ np.array([1 << 16, 1 << 8, 1], np.int64)
+
+
+def read_class_table(path: Path) -> ClassTable:
+    """Read ``classes.yaml``.
+
+    Args:
+        path: The file. ``classes`` is a list of names, or a mapping from the value in the masks to a name or to
+            ``{name, color}``; ``ignore`` and ``unlabeled`` name the values (or colors) of those two states.
+
+    Returns:
+        The class table.
+    """
+    try:
+        declared = yaml.safe_load(path.read_text(encoding="utf8"))
+    except yaml.YAMLError as error:
+        raise PeersegError(
+            f"{str(path)!r} is no YAML ({error}): write it like `{EXAMPLE}`".replace("\n", " ")
+        ) from error
+    if not isinstance(declared, dict) or not isinstance(declared.get("classes"), (dict, list)):
+        raise PeersegError(f"{str(path)!r} declares no classes, expected a list or a table: write it like `{EXAMPLE}`")
+    unknown = set(declared) - {"classes", "ignore", "unlabeled"}
+    if unknown:
+        raise PeersegError(
+            f"{str(path)!r} has the unknown key {sorted(unknown)[0]!r}, expected classes, ignore, unlabeled"
+        )
+    classes = declared["classes"]
+    table: dict[Any, Any] = dict(enumerate(classes)) if isinstance(classes, list) else classes
+    values = sorted(_number(value, path) for value in table)
+    entries = [table[value] if isinstance(table[value], dict) else {"name": table[value]} for value in values]
+    colors = [_color(entry["color"], path) for entry in entries if "color" in entry]
+    if colors and len(colors) < len(entries):
+        raise PeersegError(f"{str(path)!r} gives a color to some classes only: give one to every class or to none")
+    space = LabelSpace(tuple(str(entry.get("name")) for entry in entries), tuple(colors) or spread_colors(len(entries)))
+    ignore, unlabeled = declared.get("ignore", IGNORE), declared.get("unlabeled", UNLABELED)
+    numbers = [state if isinstance(state, int) else None for state in (ignore, unlabeled)]
+    packed = [_packed(_color(state, path)) if isinstance(state, (str, list)) else None for state in (ignore, unlabeled)]
+    return ClassTable(
+        space,
+        value_table(values, *numbers),
+        value_table([_packed(color) for color in colors], *packed) if colors else {},
+    )
+
+
+def find_class_table(masks: Iterable[Path]) -> ClassTable:
+    """Find the classes in the masks themselves.
+
+    Args:
+        masks: Every mask file.
+
+    Returns:
+        Classes 0 up to the highest value found, named by their number.
+    """
+    found: set[int] = set()
+    palette: list[Color] | None = None
+    for path in masks:
+        stored = read_stored_mask(path)
+        if stored.ndim == 3:
+            raise PeersegError(
+                f"{str(path)!r} is in color, expected class numbers: write a classes.yaml that gives every class its color"
+            )
+        found |= set(np.unique(stored.astype(np.int64)).tolist())
+        palette = palette or mask_palette(path)
+    classes = found - {IGNORE, UNLABELED}
+    if len(classes) < 2:
+        raise PeersegError(
+            f"the masks hold only the values {sorted(found)}, expected at least two classes besides 255 (ignore) and 254 "
+            f"(unlabeled): if 255 is a class, write a classes.yaml such as `{EXAMPLE}`"
+        )
+    count = max(classes) + 1
+    colors = tuple(palette[:count]) if palette and len(palette) >= count else spread_colors(min(count, 256))
+    return ClassTable(LabelSpace(tuple(f"class {k}" for k in range(count)), colors), value_table(range(count)), {})
+
+
+def _unknown_value(strange: npt.NDArray[np.int64], color: bool, path: Path, table: ClassTable) -> str:
+    values, counts = np.unique(strange, return_counts=True)
+    value, count = int(values[0]), int(counts[0])
+    shown = f"the color '#{value:06x}'" if color else f"the value {value}"
+    cause = "a gray picture of a color mask, or a class that classes.yaml lacks"
+    if color:
+        cause = "a class without its color in classes.yaml, or a mask saved as JPEG or with smooth edges"
+    elif value == IGNORE:
+        cause = f"a 0/255 mask (declare it in classes.yaml: `{EXAMPLE}`)"
+    return (
+        f"{str(path)!r} holds {shown} on {count} pixels, expected one of the {len(table.space)} classes, ignore or "
+        f"unlabeled; likely cause: {cause}"
+    )
+
+
+def _number(value: object, path: Path) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise PeersegError(f"{str(path)!r} has the class key {value!r}, expected the value in the masks: `{EXAMPLE}`")
+    return value
+
+
+def _color(value: object, path: Path) -> Color:
+    if isinstance(value, str) and re.fullmatch("#[0-9a-fA-F]{6}", value):
+        red, green, blue = bytes.fromhex(value[1:])
+        return red, green, blue
+    if isinstance(value, list) and len(value) == 3 and all(isinstance(part, int) and 0 <= part < 256 for part in value):
+        return value[0], value[1], value[2]
+    raise PeersegError(f"{str(path)!r} has the color {value!r}, expected '#rrggbb' in quotes or [red, green, blue]")
+
+
+def _packed(color: Color) -> int:
+    return (color[0] << 16) | (color[1] << 8) | color[2]

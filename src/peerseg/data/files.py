@@ -1,0 +1,202 @@
+"""Reading and writing single image and mask files; a file that cannot be read is named in one sentence."""
+
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import PIL.Image
+import PIL.ImageOps
+
+from peerseg.data.dataset import Image
+from peerseg.data.labels import LabelSpace, Mask
+from peerseg.errors import PeersegError
+
+IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp", ".npy")
+MASK_SUFFIXES = (".png", ".bmp", ".tif", ".tiff", ".npy")
+ORIENTATION = 0x0112  # the EXIF tag that phones set; 5 to 8 turn the picture by a quarter
+
+
+def find_files(folder: Path, suffixes: tuple[str, ...]) -> dict[str, Path]:
+    """Every file of some suffixes below a folder, at any depth.
+
+    Args:
+        folder: Where to look.
+        suffixes: Lower-case endings.
+
+    Returns:
+        Path without suffix, relative to the folder -> file, sorted.
+    """
+    found: dict[str, Path] = {}
+    for path in sorted(Path(base) / name for base, _, names in os.walk(folder, followlinks=True) for name in names):
+        if path.suffix.lower() not in suffixes or path.name.startswith("."):
+            continue
+        stem = path.relative_to(folder).with_suffix("").as_posix()
+        if stem in found:
+            raise PeersegError(
+                f"{str(found[stem])!r} and {str(path)!r} have the same id {stem!r}: rename or remove one of them"
+            )
+        found[stem] = path
+    return found
+
+
+def read_image(path: Path) -> Image:
+    """Read a picture as it is stored: no conversion, no loss.
+
+    Args:
+        path: An image file, or an .npy array of (H, W) or (H, W, channels).
+
+    Returns:
+        (H, W, channels) uint8, uint16 or float32.
+    """
+    with readable(path):
+        array = _decode(path)
+    image = array[:, :, None] if array.ndim == 2 else array
+    if image.ndim != 3 or image.dtype not in (np.uint8, np.uint16, np.float32):
+        raise PeersegError(
+            f"{str(path)!r} holds {array.dtype} of shape {array.shape}, expected (height, width, channels) of uint8, uint16 "
+            "or float32: convert it"
+        )
+    return image
+
+
+def _decode(path: Path) -> npt.NDArray[Any]:
+    if path.suffix.lower() == ".npy":
+        return np.asarray(np.load(path, allow_pickle=False))
+    if _is_deep_color_png(path):
+        return _read_deep_png(path)
+    try:
+        with PIL.Image.open(path) as file:
+            upright = PIL.ImageOps.exif_transpose(file)
+            return _plain_array(upright)
+    except PIL.UnidentifiedImageError:
+        if path.suffix.lower() not in (".tif", ".tiff") or path.stat().st_size == 0:
+            raise
+        return _read_many_bands(path)
+
+
+def _plain_array(image: PIL.Image.Image) -> npt.NDArray[Any]:
+    if image.mode in ("P", "PA", "1", "CMYK", "YCbCr", "LA"):
+        return np.asarray(image.convert("L" if image.mode in ("1", "LA") else "RGB"))
+    array = np.asarray(image)
+    return array.astype(np.uint16) if image.mode.startswith("I") and array.max(initial=0) < 2**16 else array
+
+
+def _is_deep_color_png(path: Path) -> bool:
+    # Pillow keeps only the high byte of a 16-bit color PNG.
+    with path.open("rb") as file:
+        head = file.read(26)
+    return head[:4] == b"\x89PNG" and len(head) == 26 and head[24] == 16 and head[25] in (2, 6)
+
+
+def _read_deep_png(path: Path) -> npt.NDArray[Any]:
+    from torchvision.io import ImageReadMode, decode_image, read_file
+
+    try:
+        return np.asarray(decode_image(read_file(str(path)), ImageReadMode.UNCHANGED).permute(1, 2, 0).numpy())
+    except RuntimeError as error:
+        raise OSError(str(error)) from error
+
+
+def _read_many_bands(path: Path) -> npt.NDArray[Any]:
+    try:
+        import tifffile
+    except ImportError as error:
+        raise PeersegError(
+            f"{str(path)!r} has bands that need one more package: pip install 'peerseg[tiff]'"
+        ) from error
+    array = np.asarray(tifffile.imread(path))
+    return np.moveaxis(array, 0, -1) if array.ndim == 3 and array.shape[0] < min(array.shape[1:]) else array
+
+
+def image_size(path: Path) -> tuple[int, int]:
+    """The height and width of a picture, from its header where that is enough.
+
+    Args:
+        path: An image file.
+
+    Returns:
+        (H, W), upright.
+    """
+    if path.suffix.lower() in (".npy", ".tif", ".tiff"):
+        height, width = read_image(path).shape[:2]
+        return height, width
+    with readable(path), PIL.Image.open(path) as file:
+        width, height = file.size
+        turned = file.getexif().get(ORIENTATION, 1) >= 5
+    return (width, height) if turned else (height, width)
+
+
+def read_stored_mask(path: Path) -> npt.NDArray[Any]:
+    """Read a mask as it is stored: palette indices, gray values or colors.
+
+    Args:
+        path: A mask file.
+
+    Returns:
+        (H, W) integers, or (H, W, 3) uint8 where the file is in color.
+    """
+    with readable(path):
+        if path.suffix.lower() == ".npy":
+            return np.asarray(np.load(path, allow_pickle=False))
+        with PIL.Image.open(path) as file:
+            if file.mode in ("RGBA", "CMYK", "LA", "PA"):
+                return np.asarray(file.convert("L" if file.mode == "LA" else "RGB"))
+            array = np.asarray(file)
+    return array.astype(np.uint8) if array.dtype == bool else array
+
+
+def mask_palette(path: Path) -> list[tuple[int, int, int]] | None:
+    """The color table of a palette mask.
+
+    Args:
+        path: A mask file.
+
+    Returns:
+        The colors by index, or None where the file has no palette.
+    """
+    if path.suffix.lower() == ".npy":
+        return None
+    with readable(path), PIL.Image.open(path) as file:
+        flat = file.getpalette() if file.mode == "P" else None
+    return [(flat[k], flat[k + 1], flat[k + 2]) for k in range(0, len(flat), 3)] if flat else None
+
+
+def write_mask(path: Path, labels: Mask, space: LabelSpace) -> None:
+    """Write a label map as a palette PNG: the values are class indices, and viewers show colors.
+
+    Args:
+        path: The file to write.
+        labels: (H, W) class indices.
+        space: Whose colors.
+    """
+    image = PIL.Image.fromarray(labels)
+    image.putpalette(space.palette())
+    image.save(path)
+
+
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Turn whatever a decoder says of a broken file into one sentence that names it.
+
+    Args:
+        path: The file being read.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", PIL.Image.DecompressionBombWarning)
+            yield
+    except (PIL.Image.DecompressionBombWarning, PIL.Image.DecompressionBombError) as error:
+        raise PeersegError(
+            f"{str(path)!r} would unpack to more than {PIL.Image.MAX_IMAGE_PIXELS} pixels, expected at most that many: "
+            "cut it into tiles, or remove it if you do not know it"
+        ) from error
+    except (OSError, SyntaxError, ValueError, EOFError) as error:
+        raise PeersegError(
+            f"{str(path)!r} cannot be read as an image ({error}): it is empty, cut short or of another format; "
+            "replace or remove it"
+        ) from error

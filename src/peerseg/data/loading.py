@@ -1,0 +1,256 @@
+"""The endless stream of batches. The batch of a step is a function of (seed, step): no state, no order of workers."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+from peerseg.data.batch import Batch, View
+from peerseg.data.color import Jitter, strong_color
+from peerseg.data.dataset import SegmentationDataset, Split, UnlabeledImages
+from peerseg.data.labels import IGNORE, Mask
+from peerseg.data.mixing import draw_boxes
+from peerseg.data.randomness import generator
+from peerseg.data.views import (
+    Geometry,
+    draw_geometry,
+    full_of,
+    inside,
+    normalize,
+    pad,
+    pad_mask,
+    unit,
+    view_image,
+    view_mask,
+)
+from peerseg.errors import PeersegError
+
+Partner = Literal["none", "own", "same-image", "neighbor"]
+
+
+@dataclass(frozen=True)
+class ViewSettings:
+    """How views are drawn.
+
+    Args:
+        mean: Of each channel, in unit range.
+        std: Of each channel.
+        crop: (H, W) of a view.
+        scales: The set a scale is drawn from.
+        between: Draw anywhere between the smallest and the largest scale instead.
+        flip: Whether half of the views are flipped.
+        boxes: How many CutMix boxes; 1 is the single-box variant.
+        jitter: Of strong views.
+    """
+
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    crop: tuple[int, int]
+    scales: tuple[float, ...] = (1.0,)
+    between: bool = False
+    flip: bool = True
+    boxes: int = 3
+    jitter: Jitter = field(default_factory=Jitter)
+
+
+@dataclass(frozen=True)
+class Wants:
+    """Which views a method wants of the unlabeled images.
+
+    Args:
+        unlabeled: Whether it looks at them at all.
+        strong: How many strong views of each.
+        partner: What CutMix mixes in.
+    """
+
+    unlabeled: bool = True
+    strong: int = 0
+    partner: Partner = "none"
+
+
+class BatchStream(Dataset["Batch | PeersegError"]):
+    """Batches by step.
+
+    Args:
+        dataset: Of the labeled images.
+        split: Labeled and unlabeled ids.
+        partly: Labeled ids whose masks hold unlabeled pixels; drawn in the unlabeled stream too where the method
+            mixes (it does not cross-supervise labeled images then).
+        views: How views are drawn.
+        wants: Which views.
+        batch: Labeled images a step.
+        unlabeled_batch: Unlabeled images a step.
+        seed: Of every draw.
+    """
+
+    def __init__(
+        self,
+        dataset: SegmentationDataset,
+        split: Split,
+        views: ViewSettings,
+        wants: Wants,
+        *,
+        partly: Sequence[str] = (),
+        batch: int = 4,
+        unlabeled_batch: int = 4,
+        seed: int = 0,
+    ) -> None:
+        if wants.partner == "neighbor" and unlabeled_batch % 2:
+            raise PeersegError(
+                f"{unlabeled_batch} unlabeled images a step have no pairs to mix: set loader.unlabeled_batch to an even number "
+                "or method.partner to 'own'"
+            )
+        self._dataset, self._labeled = dataset, split.labeled
+        self._unlabeled = UnlabeledImages(dataset, split.unlabeled)
+        self._partly = tuple(partly) if wants.partner != "none" else ()
+        self._views, self._wants = views, wants
+        self._batch, self._unlabeled_batch, self._seed = batch, unlabeled_batch, seed
+
+    def __getitem__(self, step: int) -> "Batch | PeersegError":
+        # An exception would reach the reader as a worker's traceback; as a value it stays one sentence.
+        try:
+            return self.batch(step)
+        except PeersegError as error:
+            return error
+
+    def batch(self, step: int) -> Batch:
+        """The batch of one step.
+
+        Args:
+            step: Counted from 0.
+
+        Returns:
+            The batch; the same at every call.
+        """
+        ids = [_endless(self._labeled, step * self._batch + k, self._seed, "labeled") for k in range(self._batch)]
+        shown = [self._labeled_view(id, step, slot) for slot, id in enumerate(ids)]
+        batch = Batch(
+            images=torch.from_numpy(np.stack([image for image, _, _ in shown])),
+            masks=torch.from_numpy(np.stack([mask for _, mask, _ in shown])),
+            inside=torch.from_numpy(np.stack([inside(geometry) for _, _, geometry in shown])),
+            files=tuple(self._dataset.file(id) for id in ids),
+        )
+        return self._with_unlabeled(batch, step) if self._wants.unlabeled else batch
+
+    def _with_unlabeled(self, batch: Batch, step: int) -> Batch:
+        unlabeled, places = self._unlabeled_view(step, "unlabeled", "unlabeled")
+        batch = replace(batch, unlabeled=unlabeled, files=(*batch.files, *places))
+        if self._wants.partner == "none":
+            return batch
+        boxes = [
+            draw_boxes(generator(self._seed, step, slot, "boxes"), *self._views.crop, count=self._views.boxes)
+            for slot in range(self._unlabeled_batch)
+        ]
+        batch = replace(batch, boxes=torch.from_numpy(np.stack(boxes)))
+        if self._wants.partner == "neighbor":
+            return batch
+        order = "partner" if self._wants.partner == "own" else "unlabeled"
+        partner, places = self._unlabeled_view(step, order, "partner")
+        return replace(batch, partner=partner, files=(*batch.files, *places))
+
+    def _labeled_view(self, id: str, step: int, slot: int) -> tuple[npt.NDArray[np.float32], Mask, Geometry]:
+        mask = self._dataset.mask(id)
+        assert mask is not None, "inspect has seen every labeled mask"
+        image = self._dataset.image(id)
+        self._check_channels(image.shape[2], self._dataset.file(id))
+        geometry = self._geometry(image.shape[:2], generator(self._seed, step, slot, "labeled"))
+        shown = unit(view_image(image, geometry), full_of(image))
+        return self._finish(shown, geometry), pad_mask(view_mask(mask, geometry), geometry), geometry
+
+    def _unlabeled_view(self, step: int, order: str, stream: str) -> tuple[View, tuple[str, ...]]:
+        pool = _Chain(self._unlabeled.ids, self._partly)
+        first = step * self._unlabeled_batch
+        ids = [_endless(pool, first + k, self._seed, order) for k in range(self._unlabeled_batch)]
+        parts = [self._one_unlabeled(id, step, slot, stream) for slot, id in enumerate(ids)]
+        view = View(
+            images=torch.from_numpy(np.stack([views[0] for views, _ in parts])),
+            inside=torch.from_numpy(np.stack([shown for _, shown in parts])),
+            strong=tuple(
+                torch.from_numpy(np.stack([views[1 + k] for views, _ in parts])) for k in range(self._wants.strong)
+            ),
+        )
+        return view, tuple(self._unlabeled.file(id) for id in ids)
+
+    def _one_unlabeled(
+        self, id: str, step: int, slot: int, stream: str
+    ) -> tuple[list[npt.NDArray[np.float32]], npt.NDArray[np.bool_]]:
+        image = self._unlabeled.image(id)
+        self._check_channels(image.shape[2], self._unlabeled.file(id))
+        geometry = self._geometry(image.shape[:2], generator(self._seed, step, slot, stream))
+        weak = unit(view_image(image, geometry), full_of(image))
+        strong = [
+            strong_color(weak, self._views.jitter, generator(self._seed, step, slot, stream, "strong", k))
+            for k in range(self._wants.strong)
+        ]
+        shown = inside(geometry)
+        if id in self._partly:
+            mask = self._dataset.mask(id)
+            assert mask is not None, "a partly labeled image has a mask"
+            shown = shown & (pad_mask(view_mask(mask, geometry), geometry) != IGNORE)
+        return [self._finish(view, geometry) for view in (weak, *strong)], shown
+
+    def _geometry(self, size: tuple[int, ...], random: np.random.Generator) -> Geometry:
+        views = self._views
+        return draw_geometry(
+            random, (size[0], size[1]), views.crop, views.scales, between=views.between, flip=views.flip
+        )
+
+    def _finish(self, image: npt.NDArray[np.float32], geometry: Geometry) -> npt.NDArray[np.float32]:
+        return pad(normalize(image, self._views.mean, self._views.std), geometry, 0.0)
+
+    def _check_channels(self, channels: int, file: str) -> None:
+        if channels != len(self._views.mean):
+            raise PeersegError(
+                f"{file!r} has {channels} channels, expected {len(self._views.mean)} as in the first labeled image: convert it"
+            )
+
+
+def stream_batches(stream: BatchStream, start: int, stop: int, *, workers: int = 0) -> Iterator[Batch]:
+    """The batches of some steps in order, made by other processes ahead of time.
+
+    Args:
+        stream: Where batches come from.
+        start: First step.
+        stop: One past the last step.
+        workers: How many processes; the batches do not depend on it.
+
+    Yields:
+        One batch a step.
+    """
+    # The loader's own generator is given so that it leaves torch's default one alone.
+    loader: DataLoader[Batch | PeersegError] = DataLoader(
+        stream, batch_size=None, sampler=range(start, stop), num_workers=workers, generator=torch.Generator()
+    )
+    for batch in loader:
+        if isinstance(batch, PeersegError):
+            raise batch
+        yield batch
+
+
+class _Chain(Sequence[str]):
+    """Two sequences behind one another, without copying the pool."""
+
+    def __init__(self, first: Sequence[str], second: Sequence[str]) -> None:
+        self._first, self._second = first, second
+
+    def __len__(self) -> int:
+        return len(self._first) + len(self._second)
+
+    def __getitem__(self, place: int) -> str:  # type: ignore[override]  # slices are never taken
+        return self._first[place] if place < len(self._first) else self._second[place - len(self._first)]
+
+
+def _endless(ids: Sequence[str], position: int, seed: int, stream: str) -> str:
+    """The id at a position of pass after pass over all ids, each pass in an order of its own."""
+    passes, place = divmod(position, len(ids))
+    return ids[int(_order(seed, stream, passes, len(ids))[place])]
+
+
+@lru_cache(maxsize=6)  # two passes can meet within a step, for each of three streams
+def _order(seed: int, stream: str, passes: int, count: int) -> npt.NDArray[np.int64]:
+    return generator(seed, stream, passes, "order").permutation(count)

@@ -1,0 +1,36 @@
+"""The errors a user can mend: one sentence with what was wrong, what was expected and what to do."""
+
+import difflib
+from collections.abc import Iterable
+
+
+class PeersegError(Exception):
+    """A mistake the user can mend; the command line prints it as one line and exits with 2."""
+
+
+class StoppedError(Exception):
+    """Training was asked to stop (a signal), has saved, and can be resumed.
+
+    Args:
+        signal: The number of the signal that asked.
+        run: The run folder to resume.
+    """
+
+    def __init__(self, signal: int, run: str) -> None:
+        super().__init__(f"stopped and saved; go on with: peerseg train --resume {run}")
+        self.signal = signal
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The half sentence that helps after a misspelled name.
+
+    Args:
+        name: What was given.
+        known: The names that exist.
+
+    Returns:
+        ``"did you mean 'x'?"`` where something is near, otherwise the list of the known names.
+    """
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(names)}"

@@ -1,0 +1,77 @@
+"""The two sections of a recipe that name nothing: how batches are made, and how they are judged."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from peerseg.errors import PeersegError
+
+
+@dataclass(frozen=True)
+class LoaderPlan:
+    """How batches are made.
+
+    Args:
+        batch: Labeled images a step.
+        unlabeled_batch: Unlabeled images a step; as many as labeled ones where null.
+        crop: Side of a view in pixels, or [height, width].
+        scales: The set a view's scale is drawn from.
+        between: Draw anywhere between the smallest and the largest scale instead.
+        flip: Flip half of the views left to right.
+        boxes: How many CutMix boxes; 1 is the single-box variant.
+        normalization: "network": the colors the encoder was trained with; "data": the labeled images' own.
+        workers: Processes that make batches ahead; no result depends on it.
+    """
+
+    batch: int = 4
+    unlabeled_batch: int | None = None
+    crop: int | tuple[int, int] = 256
+    scales: tuple[float, ...] = (0.5, 2.0)
+    between: bool = True
+    flip: bool = True
+    boxes: int = 3
+    normalization: Literal["network", "data"] = "network"
+    workers: int = 0
+
+    def __post_init__(self) -> None:
+        positive: dict[str, float] = {"batch": self.batch, "unlabeled_batch": self.unlabeled_count, "boxes": self.boxes}
+        positive |= {"crop": min(self.size), "scales": min(self.scales, default=0)}
+        for name, value in positive.items():
+            if value <= 0:
+                raise PeersegError(f"loader.{name} is {value!r}, expected a number above 0")
+        if self.workers < 0:
+            raise PeersegError(f"loader.workers is {self.workers!r}, expected 0 or more")
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """(H, W) of a view."""
+        return (self.crop, self.crop) if isinstance(self.crop, int) else self.crop
+
+    @property
+    def unlabeled_count(self) -> int:
+        """Unlabeled images a step."""
+        return self.batch if self.unlabeled_batch is None else self.unlabeled_batch
+
+
+@dataclass(frozen=True)
+class EvaluationPlan:
+    """How and when the val images judge.
+
+    Args:
+        every: Steps between evaluations; each is followed by a checkpoint.
+        best: The vote that chooses the best checkpoint; null: "sv", or "single" for one network.
+        window: Side of the windows in pixels; null: whole images.
+        overlap: Share of a window that the next one shows again.
+        flip: Show mirrored images too, and average.
+        scales: Show images at these sizes, and average.
+    """
+
+    every: int = 200
+    best: str | None = None
+    window: int | None = None
+    overlap: float = 1 / 3
+    flip: bool = False
+    scales: tuple[float, ...] = (1.0,)
+
+    def __post_init__(self) -> None:
+        if self.every < 1:
+            raise PeersegError(f"evaluation.every is {self.every!r}, expected 1 step or more")

@@ -1,0 +1,90 @@
+"""Reading what a user says: recipes by name or file, protocols, and settings on the command line."""
+
+import importlib.resources
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from peerseg.errors import PeersegError, nearest
+
+
+def recipe_names() -> list[str]:
+    """The recipes that come with the program."""
+    folder = importlib.resources.files("peerseg.recipes")
+    return sorted(path.name.removesuffix(".yaml") for path in folder.iterdir() if path.name.endswith(".yaml"))
+
+
+def read_recipe(name: str) -> dict[str, Any]:
+    """Read a recipe by name, or from a file.
+
+    Args:
+        name: One of ``recipe_names``, or a YAML file.
+
+    Returns:
+        Its sections.
+    """
+    if name in recipe_names():
+        text = (importlib.resources.files("peerseg.recipes") / f"{name}.yaml").read_text(encoding="utf8")
+    elif Path(name).is_file():
+        text = Path(name).read_text(encoding="utf8")
+    elif name.endswith((".yaml", ".yml")):
+        raise PeersegError(
+            f"the recipe file {name!r} does not exist; recipes that come along: {', '.join(recipe_names())}"
+        )
+    else:
+        raise PeersegError(f"{name!r} is no recipe and no file; {nearest(name, recipe_names())}")
+    try:
+        recipe = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise PeersegError(f"the recipe {name!r} is no YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(recipe, dict):
+        raise PeersegError(
+            f"the recipe {name!r} holds no table of settings; `peerseg train folder --print_config` shows one"
+        )
+    return recipe
+
+
+def protocol_overrides(protocol: str, method: str) -> dict[str, Any]:
+    """What a protocol sets for a method.
+
+    Args:
+        protocol: "product", "paper" or "code".
+        method: Its name.
+
+    Returns:
+        Dotted overrides.
+    """
+    text = importlib.resources.files("peerseg.experiment").joinpath("protocols.yaml").read_text(encoding="utf8")
+    protocols = yaml.safe_load(text)
+    if protocol not in protocols:
+        raise PeersegError(f"--protocol is {protocol!r}; {nearest(protocol, protocols)}")
+    return {f"method.{key}": value for key, value in protocols[protocol].get(method, {}).items()}
+
+
+def parse_overrides(words: Sequence[str]) -> dict[str, Any]:
+    """Read ``--section.key value`` and ``--section.key=value`` from a command line.
+
+    Args:
+        words: What the parser did not know.
+
+    Returns:
+        Dotted name -> value, read as YAML reads it.
+    """
+    overrides: dict[str, Any] = {}
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        name, equals, value = word.removeprefix("--").partition("=")
+        if not word.startswith("--"):
+            raise PeersegError(f"{word!r} is not expected here: settings are given as --section.key value")
+        if not equals:
+            if not rest:
+                raise PeersegError(f"{word!r} has no value: settings are given as --section.key value")
+            value = rest.pop(0)
+        try:
+            overrides[name] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise PeersegError(f"{word!r} has the value {value!r}, which cannot be read: quote it") from error
+    return overrides

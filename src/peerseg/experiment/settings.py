@@ -1,0 +1,214 @@
+"""Settings: a recipe, a protocol and overrides, resolved into one frozen table and checked before anything runs."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import yaml
+
+from peerseg.errors import PeersegError, nearest
+from peerseg.experiment.reading import protocol_overrides, read_recipe
+
+SECTIONS = ("data", "network", "method", "optimizer", "loader", "evaluation", "placement")
+# What the program fills in itself, by section.
+SUPPLIED = {
+    "network": ("classes", "channels"),
+    "method": ("networks",),
+    "optimizer": ("groups",),
+    "placement": ("count",),
+}
+# What may differ when a run is resumed: nothing that changes a result.
+FREE = ("loader.workers",)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All settings of one run; each section holds every keyword of what it names.
+
+    Args:
+        data: The data set.
+        network: Every network, unless ``networks`` says otherwise.
+        networks: What the single networks have of their own, one table each; empty where they are alike.
+        method: The method, and ``count``, the number of networks.
+        optimizer: The optimizer.
+        loader: How batches are made.
+        evaluation: How they are judged.
+        placement: Where the networks live.
+        steps: How long.
+        seed: Of all chance.
+    """
+
+    data: dict[str, Any]
+    network: dict[str, Any]
+    networks: tuple[dict[str, Any], ...]
+    method: dict[str, Any]
+    optimizer: dict[str, Any]
+    loader: dict[str, Any]
+    evaluation: dict[str, Any]
+    placement: dict[str, Any]
+    steps: int
+    seed: int
+
+    def network_of(self, index: int) -> dict[str, Any]:
+        """What one network is built from.
+
+        Args:
+            index: Counted from 0.
+
+        Returns:
+            The ``network`` section with the network's own settings laid on top.
+        """
+        own = self.networks[index] if self.networks else {}
+        return _resolve_section("network", self.network, own, [])
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data, as ``config.yaml`` holds it."""
+        plain: dict[str, Any] = yaml.safe_load(yaml.safe_dump(_listed(asdict(self)), sort_keys=False))
+        return plain
+
+    def with_(self, **changes: Any) -> "Settings":
+        """Other settings, checked again.
+
+        Args:
+            **changes: Dotted names with "__" for the dot, such as ``method__count=3`` or ``seed=1``.
+
+        Returns:
+            The new settings.
+        """
+        return resolve(self.as_dict(), {name.replace("__", "."): value for name, value in changes.items()})[0]
+
+
+def settings_of(
+    recipe: str, overrides: Mapping[str, Any] | None = None, protocol: str | None = None
+) -> tuple[Settings, tuple[str, ...]]:
+    """Resolve a recipe.
+
+    Args:
+        recipe: A name or a file.
+        overrides: Dotted name -> value; they win over the protocol, which wins over the recipe.
+        protocol: "product", "paper", "code", or None for what the recipe says.
+
+    Returns:
+        The settings, and notes on what was dropped.
+    """
+    raw = read_recipe(recipe)
+    chosen = dict(overrides or {})
+    method = chosen.get("method.name", _section(raw, "method").get("name"))
+    published = protocol_overrides(protocol, str(method)) if protocol else {}
+    return resolve(raw, published | chosen)
+
+
+def resolve(raw: Mapping[str, Any], overrides: Mapping[str, Any]) -> tuple[Settings, tuple[str, ...]]:
+    """Check every section against what it names, with overrides laid on top.
+
+    Args:
+        raw: Sections as read.
+        overrides: Dotted name -> value.
+
+    Returns:
+        The settings, and notes on what was dropped.
+    """
+    known = [field.name for field in fields(Settings)]
+    for name in (*raw, *(name.split(".")[0] for name in overrides)):
+        if name not in known:
+            raise PeersegError(f"{name!r} is no setting; {nearest(name, known)}")
+    notes: list[str] = []
+    sections = {}
+    for section in SECTIONS:
+        own = {name.split(".", 1)[1]: value for name, value in overrides.items() if name.startswith(f"{section}.")}
+        sections[section] = _resolve_section(section, _section(raw, section), own, notes)
+    settings = Settings(
+        **sections,
+        networks=_own_networks(overrides.get("networks", raw.get("networks")), sections["method"]["count"]),
+        steps=_whole("steps", overrides.get("steps", raw.get("steps")), 1),
+        seed=_whole("seed", overrides.get("seed", raw.get("seed", 0)), 0),
+    )
+    for k in range(len(settings.networks)):
+        settings.network_of(k)
+    return settings, tuple(notes)
+
+
+def _whole(name: str, value: object, least: int) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise PeersegError(f"{name} is {value!r}, expected a whole number of at least {least}")
+    return value
+
+
+def _own_networks(tables: object, count: int) -> tuple[dict[str, Any], ...]:
+    if not tables:
+        return ()
+    if not isinstance(tables, (list, tuple)) or len(tables) != count or not all(isinstance(t, dict) for t in tables):
+        raise PeersegError(f"networks is {tables!r}, expected a list of {count} tables (method.count), one a network")
+    return tuple(dict(own) for own in tables)
+
+
+def _resolve_section(
+    section: str, given: Mapping[str, Any], own: Mapping[str, Any], notes: list[str]
+) -> dict[str, Any]:
+    from peerseg.experiment.checking import check_section, convert
+    from peerseg.experiment.tables import FIXED, target
+
+    merged = {**given, **own}
+    head: dict[str, Any] = {}
+    if section not in FIXED:
+        head["name"] = merged.pop("name", None)
+    if section == "method":
+        head["count"] = convert("method.count", merged.pop("count", 1), int)
+        if head["count"] < 1:
+            raise PeersegError(f"method.count is {head['count']!r}, expected 1 or more")
+    found = target(section, head.get("name"))
+    supplied = SUPPLIED.get(section, ())
+    if head.get("name") != given.get("name"):
+        merged = _carry_over(section, merged, own, found, notes)
+    return head | check_section(section, merged, found, supplied)
+
+
+def _carry_over(
+    section: str, merged: Mapping[str, Any], own: Mapping[str, Any], found: Any, notes: list[str]
+) -> dict[str, Any]:
+    """Another name was chosen: the recipe's keys that it does not know belonged to the old one."""
+    import inspect
+
+    known = inspect.signature(found).parameters
+    dropped = [key for key in merged if key not in known and key not in own]
+    if dropped:
+        notes.append(
+            f"{section}.name was changed, so the recipe's {section} settings {', '.join(dropped)} do not apply"
+        )
+    return {key: value for key, value in merged.items() if key not in dropped}
+
+
+def _section(raw: Mapping[str, Any], name: str) -> dict[str, Any]:
+    section = raw.get(name) or {}
+    if not isinstance(section, dict):
+        raise PeersegError(f"{name} is {section!r}, expected a table of settings")
+    return section
+
+
+def _listed(value: Any) -> Any:
+    """Tuples as lists, which is all that YAML knows."""
+    if isinstance(value, dict):
+        return {key: _listed(item) for key, item in value.items()}
+    return [_listed(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+    """The settings in which two runs differ, without those that change no result.
+
+    Args:
+        one: From ``Settings.as_dict``.
+        other: The same.
+
+    Returns:
+        Dotted names.
+    """
+    flat = [_flat(settings) for settings in (one, other)]
+    names = dict.fromkeys([*flat[0], *flat[1]])
+    return [name for name in names if flat[0].get(name) != flat[1].get(name) and name not in FREE]
+
+
+def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in settings.items():
+        flat |= {f"{name}.{key}": item for key, item in value.items()} if isinstance(value, dict) else {name: value}
+    return flat

@@ -1,0 +1,7 @@
+"""Answers of trained networks: prediction, votes and scores."""
+
+from peerseg.inference.evaluate import Scores, confusion, evaluate
+from peerseg.inference.predict import Prediction, Protocol, predict
+from peerseg.inference.voting import vote
+
+__all__ = ["Prediction", "Protocol", "Scores", "confusion", "evaluate", "predict", "vote"]

@@ -1,0 +1,79 @@
+"""How n networks answer together: every vote from the same probabilities."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from peerseg.errors import PeersegError, nearest
+
+JOINT = ("mc", "sv", "hv")
+
+
+def vote(probabilities: Tensor, rule: str) -> Tensor:
+    """The labels that a rule chooses.
+
+    Args:
+        probabilities: (n, B, C, H, W), each network's softmax.
+        rule: "single" or "net1": network 1 alone, as the original CPS; "net2" and so on; "mc": the class of the most
+            confident network; "sv": the class with the largest sum; "hv": the class most networks choose, ties by "sv".
+
+    Returns:
+        (B, H, W) uint8.
+    """
+    return scores(probabilities, rule).argmax(dim=1).to(torch.uint8)
+
+
+def scores(probabilities: Tensor, rule: str) -> Tensor:
+    """What a rule compares, per class.
+
+    Args:
+        probabilities: (n, B, C, H, W).
+        rule: As for ``vote``.
+
+    Returns:
+        (B, C, H, W), the largest of which is the answer.
+    """
+    if rule == "mc":
+        return probabilities.amax(dim=0)
+    if rule == "sv":
+        return probabilities.sum(dim=0)
+    if rule == "hv":
+        votes = _ballots(probabilities)
+        most = votes == votes.amax(dim=1, keepdim=True)
+        return torch.where(most, probabilities.sum(dim=0), -1.0)
+    return probabilities[member_index(rule, len(probabilities))]
+
+
+def member_index(rule: str, count: int) -> int:
+    """Which network a rule names.
+
+    Args:
+        rule: "single", "net1", "net2" ...
+        count: n.
+
+    Returns:
+        The index from 0.
+    """
+    names = {"single": 0} | {f"net{k + 1}": k for k in range(count)}
+    if rule not in names:
+        known = [*names, *JOINT]
+        raise PeersegError(f"{rule!r} is no vote of {count} networks; {nearest(rule, known)}")
+    return names[rule]
+
+
+def disagreement(probabilities: Tensor) -> Tensor:
+    """Where the networks do not all give the same label.
+
+    Args:
+        probabilities: (n, B, C, H, W).
+
+    Returns:
+        (B, H, W) bool.
+    """
+    labels = probabilities.argmax(dim=2)
+    return (labels != labels[:1]).any(dim=0)
+
+
+def _ballots(probabilities: Tensor) -> Tensor:
+    classes = probabilities.shape[2]
+    return F.one_hot(probabilities.argmax(dim=2), classes).sum(dim=0).movedim(-1, 1)

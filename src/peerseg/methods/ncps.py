@@ -1,0 +1,114 @@
+"""n-CPS, Algorithm 1 of the paper: every network learns the labels, and what its peers see in every image."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor
+
+from peerseg.data.batch import Batch
+from peerseg.data.labels import IGNORE
+from peerseg.methods.base import Clock, Counted, Exchange, Loss, Method, Mode, Wants, check_choice, check_peers
+from peerseg.methods.losses import cross_supervision, hard_labels, supervision
+from peerseg.methods.passes import label, learn
+from peerseg.networks.base import SegmentationNetwork
+
+Reduction = Literal["concatenation", "sum"]
+
+
+@dataclass(frozen=True)
+class _Side:
+    """One side of the cross term: its images, the pixels that count, and its share of the term."""
+
+    name: str
+    images: Tensor
+    counted: Tensor
+    share: float
+
+
+class NCPS(Method):
+    """n-CPS without CutMix.
+
+    Args:
+        networks: At least two.
+        weight: The paper's lambda. At 0 the unlabeled passes are still made: BatchNorm sees them.
+        ramp: Share of the steps over which the weight grows to its value; 0: full from the start, as published.
+        reduction: "concatenation": one mean over labeled and unlabeled images, as the code; "sum": of two means, as
+            the paper, which is twice as much.
+        threshold: A peer less sure than this of a pixel casts no vote there; 0: everyone votes, as published.
+        labels: "train": labels as published; "eval": from running statistics, in passes of their own.
+        counted: "inside": pixels of the photograph that are not ignored; "all": padding too, as published.
+        lean: Label first in passes without gradient, so that one graph lives at a time. Same gradients, n more passes.
+    """
+
+    def __init__(
+        self,
+        networks: Sequence[SegmentationNetwork],
+        *,
+        weight: float = 1.5,
+        ramp: float = 0.4,
+        reduction: Reduction = "concatenation",
+        threshold: float = 0.0,
+        labels: Mode = "eval",
+        counted: Counted = "inside",
+        lean: bool = True,
+    ) -> None:
+        check_peers(networks)
+        check_choice("method.reduction", reduction, get_args(Reduction))
+        check_choice("method.labels", labels, get_args(Mode))
+        check_choice("method.counted", counted, get_args(Counted))
+        super().__init__(networks)
+        self.weight, self.ramp, self.reduction, self.threshold = weight, ramp, reduction, threshold
+        self.labels, self.counted, self.lean = labels, counted, lean or labels == "eval"
+
+    @property
+    def wants(self) -> Wants:
+        """One weak view of each unlabeled image."""
+        return Wants()
+
+    def losses(self, batch: Batch, exchange: Exchange, clock: Clock) -> Iterator[Loss]:
+        """L_i = CE(f_i(x), y) + weight/(n-1) sum_{j != i} CE(f_i(x and u), argmax f_j); see ``Method.losses``."""
+        weight = self.weight * clock.ramp(self.ramp)
+        sides = self._sides(batch)
+        kept = {} if self.lean else {(i, s.name): self._learn(i, s, clock) for i in exchange.members for s in sides}
+        answers = {
+            side.name: torch.stack(list(exchange({i: self._label(i, side, kept, clock) for i in exchange.members})))
+            for side in sides
+        }
+        for i in exchange.members:
+            peers = [j for j in range(self.count) if j != i]
+            for side in sides:
+                logits = kept.pop((i, side.name), None)
+                logits = self._learn(i, side, clock) if logits is None else logits
+                cross = cross_supervision(logits, answers[side.name][peers], side.counted)
+                own = supervision(logits, batch.masks) if side.name == "labeled" else 0.0
+                last = side is sides[-1]
+                yield Loss(
+                    f"{side.name}{i + 1}",
+                    own + weight * side.share * cross,
+                    completes=(f"network {i + 1}",) if last else (),
+                )
+                del logits, cross, own  # the graph is done with: it must not live while the next one grows
+
+    def _sides(self, batch: Batch) -> tuple[_Side, _Side]:
+        assert batch.unlabeled is not None, "asked for in `wants`"
+        known, open_ = batch.inside & (batch.masks != IGNORE), batch.unlabeled.inside
+        if self.counted == "all":
+            known, open_ = torch.ones_like(known), torch.ones_like(open_)
+        total = len(batch.images) + len(batch.unlabeled.images)
+        shares = [1.0, 1.0] if self.reduction == "sum" else [len(batch.images) / total, len(open_) / total]
+        return (
+            _Side("labeled", batch.images, known, shares[0]),
+            _Side("unlabeled", batch.unlabeled.images, open_, shares[1]),
+        )
+
+    def _learn(self, i: int, side: _Side, clock: Clock) -> Tensor:
+        return learn(self.network(i), side.images, clock, i, side.name)
+
+    def _label(self, i: int, side: _Side, kept: dict[tuple[int, str], Tensor], clock: Clock) -> Tensor:
+        if (i, side.name) in kept:
+            return hard_labels(kept[i, side.name], self.threshold)
+        place = (i, side.name)  # the learning pass's own, so that both draw the same dropout
+        network, sure = self.network(i), self.threshold
+        return label(network, side.images, clock, *place, mode=self.labels, threshold=sure, track=False)

@@ -1,0 +1,100 @@
+"""n-CPS with CutMix, Algorithm 2 of the paper: peers label two images apart, and are learned from where both are mixed."""
+
+from collections.abc import Iterator, Sequence
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor
+
+from peerseg.data.batch import Batch, View
+from peerseg.data.mixing import mix
+from peerseg.methods.base import Clock, Counted, Exchange, Loss, Method, Mode, Wants, check_choice, check_peers
+from peerseg.methods.losses import cross_supervision, supervision
+from peerseg.methods.passes import label, learn
+from peerseg.networks.base import SegmentationNetwork
+
+Partner = Literal["own", "same-image", "neighbor"]
+
+
+class NCPSCutMix(Method):
+    """n-CPS with CutMix. Labels come from passes without gradient anyway, so one graph lives at a time.
+
+    Args:
+        networks: At least two.
+        weight: The paper's lambda. At 0 the unlabeled passes are still made: BatchNorm sees them.
+        ramp: Share of the steps over which the weight grows to its value; 0: full from the start, as published.
+        threshold: A peer less sure than this of a pixel casts no vote there; 0: everyone votes, as published.
+        labels: "train": labels from batch statistics, as published; "eval": from running statistics.
+        counted: "inside": pixels of the photographs; "all": padding too, as published.
+        partner: What is mixed in: "own": another draw from the pool (the paper); "same-image": another view of the
+            image (the code); "neighbor": the batch's next image, which saves the second label pass.
+        strong: Learn from views in other colors; the labels still come from the plain ones.
+    """
+
+    def __init__(
+        self,
+        networks: Sequence[SegmentationNetwork],
+        *,
+        weight: float = 1.5,
+        ramp: float = 0.4,
+        threshold: float = 0.0,
+        labels: Mode = "eval",
+        counted: Counted = "inside",
+        partner: Partner = "neighbor",
+        strong: bool = True,
+    ) -> None:
+        check_peers(networks)
+        check_choice("method.partner", partner, get_args(Partner))
+        check_choice("method.labels", labels, get_args(Mode))
+        check_choice("method.counted", counted, get_args(Counted))
+        super().__init__(networks)
+        self.weight, self.ramp, self.threshold = weight, ramp, threshold
+        self.labels, self.counted, self.partner, self.strong = labels, counted, partner, strong
+
+    @property
+    def wants(self) -> Wants:
+        """Views to label, a partner for each, and strong views to learn from."""
+        return Wants(strong=int(self.strong), partner=self.partner)
+
+    def losses(self, batch: Batch, exchange: Exchange, clock: Clock) -> Iterator[Loss]:
+        """L_i = CE(f_i(x), y) + weight/(n-1) sum_{j != i} CE(f_i(CutMix(u_1, u_2)), y_j); see ``Method.losses``."""
+        weight = self.weight * clock.ramp(self.ramp)
+        assert batch.unlabeled is not None, "asked for in `wants`"
+        assert batch.boxes is not None, "asked for in `wants`"
+        first, boxes = batch.unlabeled, batch.boxes
+        second = batch.partner or _neighbors(first)
+        mixed = mix(self._learned(first), self._learned(second), boxes)
+        inside = mix(first.inside, second.inside, boxes)
+        counted = inside if self.counted == "inside" else torch.ones_like(inside)
+        answers = torch.stack(list(exchange({i: self._label(i, batch, boxes, clock) for i in exchange.members})))
+        for i in exchange.members:
+            peers = [j for j in range(self.count) if j != i]
+            logits = learn(self.network(i), mixed, clock, i, "mixed")
+            yield Loss(f"cross{i + 1}", weight * cross_supervision(logits, answers[peers], counted))
+            del logits  # its graph is done with: it must not live while the next one grows
+            logits = learn(self.network(i), batch.images, clock, i, "labeled")
+            yield Loss(f"supervised{i + 1}", supervision(logits, batch.masks), completes=(f"network {i + 1}",))
+            del logits
+
+    def _learned(self, view: View) -> Tensor:
+        return view.strong[0] if self.strong else view.images
+
+    def _label(self, i: int, batch: Batch, boxes: Tensor, clock: Clock) -> Tensor:
+        """Y_i = CutMix(argmax f_i(u_1), argmax f_i(u_2)); equal to the argmax of mixed logits, M being binary."""
+        assert batch.unlabeled is not None, "asked for in `wants`"
+
+        def answer(view: View, name: str) -> Tensor:
+            return label(self.network(i), view.images, clock, i, name, mode=self.labels, threshold=self.threshold)
+
+        first = answer(batch.unlabeled, "unlabeled")
+        second = first[_pairs(len(first))] if batch.partner is None else answer(batch.partner, "partner")
+        return mix(first, second, boxes)
+
+
+def _pairs(count: int) -> Tensor:
+    return torch.arange(count) ^ 1
+
+
+def _neighbors(view: View) -> View:
+    order = _pairs(len(view.images))
+    return View(view.images[order], view.inside[order], tuple(strong[order] for strong in view.strong))

@@ -1,0 +1,88 @@
+"""One pass of one network over one view: with a gradient to learn, or without one to label."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from peerseg.errors import PeersegError
+from peerseg.methods.base import Clock, Mode
+from peerseg.methods.losses import hard_labels
+from peerseg.networks.base import SegmentationNetwork
+
+
+def learn(network: SegmentationNetwork, images: Tensor, clock: Clock, *place: int | str) -> Tensor:
+    """A pass that learns. Dropout follows from the step and the place, not from what ran before.
+
+    Args:
+        network: In training mode.
+        images: (B, C, H, W).
+        clock: The step.
+        place: Which network and view this is.
+
+    Returns:
+        (B, classes, H, W) logits with their graph.
+    """
+    # On an accelerator its own generator draws the dropout, so that one is put aside as well.
+    devices = [] if images.device.type == "cpu" else [images.device]
+    with torch.random.fork_rng(devices):
+        torch.manual_seed(clock.seed_of(*place))
+        try:
+            logits: Tensor = network(images)
+        except ValueError as error:
+            if "more than 1 value per channel" not in str(error):
+                raise
+            raise PeersegError(
+                "a batch of 1 leaves batch normalization a single value per channel in this network: set loader.batch and "
+                "loader.unlabeled_batch to 2 or more"
+            ) from error
+    return logits
+
+
+@torch.no_grad()
+def label(
+    network: SegmentationNetwork,
+    images: Tensor,
+    clock: Clock,
+    *place: int | str,
+    mode: Mode,
+    threshold: float = 0.0,
+    track: bool = True,
+) -> Tensor:
+    """A pass that labels for the peers; no gradient.
+
+    Args:
+        network: Which labels.
+        images: (B, C, H, W).
+        clock: The step.
+        place: Which network and view this is; equal places draw equal dropout.
+        mode: "train": batch statistics and dropout, as published; "eval": running statistics.
+        threshold: Pixels less sure than this cast no vote.
+        track: Whether a pass in training mode updates the running statistics.
+
+    Returns:
+        (B, H, W) uint8.
+    """
+    with _mode(network, mode == "train"), _statistics(network, track):
+        return hard_labels(learn(network, images, clock, *place), threshold)
+
+
+@contextmanager
+def _mode(network: nn.Module, training: bool) -> Iterator[None]:
+    before = network.training
+    network.train(training)
+    yield
+    network.train(before)
+
+
+@contextmanager
+def _statistics(network: nn.Module, track: bool) -> Iterator[None]:
+    norms = [module for module in network.modules() if isinstance(module, _BatchNorm) and module.track_running_stats]
+    if network.training and not track:
+        for norm in norms:
+            norm.track_running_stats = False
+    yield
+    for norm in norms:
+        norm.track_running_stats = True

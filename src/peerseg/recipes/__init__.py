@@ -1,0 +1,1 @@
+"""Recipes: settings as data files, one a purpose."""

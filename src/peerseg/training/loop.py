@@ -1,0 +1,141 @@
+"""The loop: draw the batch, back-propagate each loss the method yields, step, evaluate, record, save."""
+
+import sys
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from peerseg.data.batch import Batch
+from peerseg.data.dataset import SegmentationDataset
+from peerseg.data.loading import BatchStream, stream_batches
+from peerseg.errors import StoppedError
+from peerseg.inference.evaluate import evaluate
+from peerseg.inference.predict import Protocol
+from peerseg.methods.base import Clock, Loss, Method
+from peerseg.placement.base import Placement
+from peerseg.runs import RunFolder
+from peerseg.training import checkpoint
+from peerseg.training.optimize import Optimization
+from peerseg.training.record import Record
+from peerseg.training.stopping import stop_requests
+
+
+@dataclass(frozen=True)
+class Task:
+    """All that one training needs.
+
+    Args:
+        method: What learns.
+        stream: Where batches come from.
+        optimization: How it steps.
+        placement: Where it lives.
+        dataset: Whose val images judge.
+        val: Their ids.
+        protocol: How they are shown.
+        steps: How long.
+        seed: Of all chance.
+        every: Steps between evaluations, each of which is saved.
+        best: The vote that chooses the best checkpoint.
+        workers: Processes that make batches.
+        facts: Plain data saved with every checkpoint.
+    """
+
+    method: Method
+    stream: BatchStream
+    optimization: Optimization
+    placement: Placement
+    dataset: SegmentationDataset
+    val: Sequence[str]
+    protocol: Protocol
+    steps: int
+    seed: int
+    every: int
+    best: str
+    workers: int
+    facts: dict[str, Any]
+
+
+def fit(task: Task, run: RunFolder) -> None:
+    """Train to the end, from the newest whole checkpoint if there is one.
+
+    Args:
+        task: What to train.
+        run: Where its record and checkpoints lie; the caller holds its lock.
+    """
+    task.placement.place(task.method)
+    start, best = _resume(task, run)
+    with stop_requests() as asked, closing(Record(run, run.path.name, start, task.steps)) as record:
+        for step, batch in enumerate(stream_batches(task.stream, start, task.steps, workers=task.workers), start):
+            clock = Clock(task.seed, step, task.steps, task.placement.part)
+            _learn(task, record, batch, clock)
+            due = (step + 1) % task.every == 0 or step + 1 == task.steps
+            if due:
+                best = _judge(task, run, record, clock, best)
+            if due or asked:
+                _save(task, run, "last", step + 1, best)
+            if asked and step + 1 < task.steps:
+                raise StoppedError(asked[0], str(run.path))
+
+
+def _learn(task: Task, record: Record, batch: Batch, clock: Clock) -> None:
+    for loss in task.method.losses(task.placement.move(batch), task.placement.exchange, clock):
+        record.loss(loss.name, float(loss.value.detach().mean()), clock, batch.files)
+        _back_propagate(loss, task.placement.share)
+    task.placement.reduce(task.optimization.parameters())
+    rate = task.optimization.step(clock)
+    task.method.after_step(clock)
+    record.step(clock, rate)
+
+
+def _back_propagate(loss: Loss, share: float) -> None:
+    if loss.gradient is None:
+        (loss.value * share).backward()  # type: ignore[no-untyped-call]
+    else:
+        loss.value.backward(loss.gradient)  # type: ignore[no-untyped-call]
+
+
+def _judge(task: Task, run: RunFolder, record: Record, clock: Clock, best: float | None) -> float | None:
+    predictors = task.method.predictors()
+    scores = evaluate(predictors.members, predictors.votes, task.dataset, task.val, protocol=task.protocol)
+    record.scores(scores, clock)
+    value = scores.miou(task.best)
+    if value is None or (best is not None and value <= best):
+        return best
+    _save(task, run, "best", clock.step + 1, value)
+    return value
+
+
+def _save(task: Task, run: RunFolder, which: checkpoint.Which, step: int, best: float | None) -> None:
+    state = task.facts | {"step": step, "steps": task.steps, "best": best, "vote": task.best}
+    optimizer = task.optimization.state_dict() if which == "last" else None
+    checkpoint.save(run.path / "checkpoints", which, task.method, state, optimizer)
+
+
+def _resume(task: Task, run: RunFolder) -> tuple[int, float | None]:
+    folder = run.path / "checkpoints"
+    checkpoint.clean(folder)
+    found = checkpoint.find(folder, "last")
+    if found is None:
+        run.drop_after(0)
+        return 0, None
+    for damage in found.damaged:
+        print(f"{damage}; going on from {found.path.name}", file=sys.stderr, flush=True)
+    checkpoint.load_method(found.path, task.method)
+    task.optimization.load_state_dict(checkpoint.load_optimizer(found.path))
+    run.drop_after(found.state["step"])
+    return found.state["step"], found.state["best"]
+
+
+def finished(path: Path) -> bool:
+    """Whether a run has made all its steps.
+
+    Args:
+        path: The run folder.
+
+    Returns:
+        True where its newest whole checkpoint is of the last step.
+    """
+    found = checkpoint.find(path / "checkpoints", "last")
+    return found is not None and found.state["step"] == found.state["steps"]
