@@ -7,7 +7,7 @@ from peerseg.data.labels import UNLABELED
 
 
 def cross_supervision(logits: Tensor, labels: Tensor, counted: Tensor) -> Tensor:
-    """The inner sums of equations (2) and (3): ``1/K sum_k l(p, y_k)``, one log-softmax for all K peers.
+    """The inner sums of equations (2) and (3): ``1/K sum_k l(p, y_k) = -1/K sum_c V_c log p_c``, V the vote counts.
 
     The mean over the counted pixels of each image, then over the images; an image without counted pixels adds 0.
 
@@ -19,11 +19,29 @@ def cross_supervision(logits: Tensor, labels: Tensor, counted: Tensor) -> Tensor
     Returns:
         A scalar.
     """
-    votes = (labels < logits.shape[1]) & counted
-    index = torch.where(votes, labels, 0).movedim(0, 1).long()
-    chosen = torch.log_softmax(logits, dim=1).gather(1, index)
-    per_image = -(chosen * votes.movedim(0, 1)).sum(dim=(1, 2, 3)) / len(labels)
+    votes = count_votes(labels, counted, like=logits)
+    per_image = -(votes * torch.log_softmax(logits, dim=1)).sum(dim=(1, 2, 3)) / len(labels)
     return (per_image / counted.sum(dim=(1, 2)).clamp(min=1)).mean()
+
+
+@torch.no_grad()
+def count_votes(labels: Tensor, counted: Tensor, like: Tensor) -> Tensor:
+    """How many peers chose each class.
+
+    Args:
+        labels: (K, B, H, W) uint8.
+        counted: (B, H, W) bool; other pixels have no votes.
+        like: (B, C, H, W), whose shape and type the result has.
+
+    Returns:
+        (B, C, H, W).
+    """
+    votes = torch.zeros_like(like)
+    for answer in labels:
+        voted = (answer < like.shape[1]) & counted
+        index = torch.where(voted, answer, 0).long()
+        votes.scatter_add_(1, index[:, None], voted[:, None].to(votes.dtype))
+    return votes
 
 
 def supervision(logits: Tensor, masks: Tensor) -> Tensor:

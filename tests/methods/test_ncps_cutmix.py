@@ -1,0 +1,105 @@
+"""n-CPS with CutMix against Algorithm 2, transcribed naively in double precision."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from oracle import algorithm_2, batch, networks, passes
+from peerseg.data.batch import View
+from peerseg.data.mixing import mix
+from peerseg.errors import PeersegError
+from peerseg.methods import Clock, NCPSCutMix
+from peerseg.placement.single import Together
+
+CLOCK = Clock(seed=3, step=5, steps=10)
+
+
+def _tensors(parts: list[torch.nn.Module]) -> tuple[Tensor, Tensor]:
+    grads = torch.cat([p.grad.flatten() for part in parts for p in part.parameters() if p.grad is not None])
+    buffers = [b.flatten().double() for part in parts for name, b in part.named_buffers() if "running" in name]
+    return grads, torch.cat(buffers)
+
+
+def _neighbors(view: View) -> View:
+    order = [1, 0, 3, 2]
+    return View(view.images[order], view.inside[order], (view.strong[0][order],))
+
+
+@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("partner", ["own", "neighbor"])
+@pytest.mark.parametrize("counted", ["inside", "all"])
+@pytest.mark.parametrize("strong", [False, True])
+def test_gradients_and_statistics_are_those_of_algorithm_2(
+    count: int, partner: str, counted: str, strong: bool
+) -> None:
+    given, reference = batch(partner=partner == "own"), networks(count, dropout=0)
+    assert given.unlabeled is not None
+    assert given.boxes is not None
+    second = given.partner or _neighbors(given.unlabeled)
+    inside = mix(given.unlabeled.inside, second.inside, given.boxes)
+    run = passes(reference, CLOCK)
+
+    def label(j: int, images: Tensor, view: str) -> Tensor:
+        reference[j].eval()
+        with torch.no_grad():
+            logits = run(j, images, view)
+        reference[j].train()
+        return logits
+
+    pixels = inside if counted == "inside" else torch.ones_like(inside)
+    algorithm_2(run, label, given, second, pixels, count=count, weight=1.5, strong=strong).backward()
+
+    method = NCPSCutMix(networks(count, dropout=0), ramp=0, counted=counted, partner=partner, strong=strong)
+    for loss in method.losses(given, Together(count), CLOCK):
+        loss.value.backward()
+
+    (wanted, statistics), (got, own) = _tensors(list(reference)), _tensors(list(method.networks))
+    assert (got - wanted).abs().max() <= 1e-12 * wanted.abs().max()
+    assert torch.equal(own, statistics)
+
+
+def test_labels_in_train_mode_move_the_running_statistics_first_as_published() -> None:
+    given, reference = batch(partner=True), networks(2)
+    assert given.unlabeled is not None
+    assert given.partner is not None
+    run = passes(reference, CLOCK)
+
+    def label(j: int, images: Tensor, view: str) -> Tensor:
+        with torch.no_grad():
+            return run(j, images, view)
+
+    everywhere = torch.ones_like(given.unlabeled.inside)
+    algorithm_2(run, label, given, given.partner, everywhere, count=2, weight=1.5, strong=False).backward()
+    method = NCPSCutMix(networks(2), ramp=0, labels="train", counted="all", partner="own", strong=False)
+    for loss in method.losses(given, Together(2), CLOCK):
+        loss.value.backward()
+    (wanted, statistics), (got, own) = _tensors(list(reference)), _tensors(list(method.networks))
+    assert (got - wanted).abs().max() <= 1e-12 * wanted.abs().max()
+    assert torch.equal(own, statistics)
+
+
+def test_a_threshold_takes_votes_away_but_not_pixels_from_the_mean() -> None:
+    given = batch()
+    sure = NCPSCutMix(networks(2), ramp=0, threshold=0.999999)
+    losses = {loss.name: float(loss.value.detach()) for loss in sure.losses(given, Together(2), CLOCK)}
+    assert losses["cross1"] == 0.0
+    half = NCPSCutMix(networks(2), ramp=0, labels="train", threshold=0.5)
+    every = NCPSCutMix(networks(2), ramp=0, labels="train")
+    some, full = (
+        next(float(loss.value.detach()) for loss in method.losses(given, Together(2), CLOCK))
+        for method in (half, every)
+    )
+    assert 0 < some < full
+
+
+def test_what_a_method_wants_follows_from_its_settings() -> None:
+    wants = NCPSCutMix(networks(2), partner="same-image", strong=False).wants
+    assert (wants.unlabeled, wants.strong, wants.partner) == (True, 0, "same-image")
+    assert NCPSCutMix(networks(2)).wants.strong == 1
+
+
+def test_a_lonely_network_and_unknown_words_are_refused() -> None:
+    with pytest.raises(PeersegError, match="at least 2"):
+        NCPSCutMix(networks(1))
+    with pytest.raises(PeersegError, match=r"method\.partner is 'other', expected one of own, same-image, neighbor"):
+        NCPSCutMix(networks(2), partner="other")
