@@ -1,0 +1,172 @@
+"""Views: image and mask stay aligned, equal the crop of the whole resized image, and are padded with what does not count."""
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import PIL.Image
+import pytest
+
+from peerseg.data.labels import IGNORE
+from peerseg.data.randomness import generator
+from peerseg.data.views import (
+    Geometry,
+    draw_geometry,
+    full_of,
+    inside,
+    normalize,
+    pad,
+    pad_mask,
+    unit,
+    view_image,
+    view_mask,
+)
+
+# Odd image sizes: no row or column of a resized image falls exactly between two pixels, where either would be right.
+GEOMETRIES = [
+    Geometry(scaled=(31, 47), top=0, left=0, shown=(31, 47), crop=(31, 47), flip=False),
+    Geometry(scaled=(31, 47), top=5, left=9, shown=(16, 16), crop=(16, 16), flip=False),
+    Geometry(scaled=(15, 23), top=2, left=3, shown=(12, 20), crop=(12, 20), flip=False),
+    Geometry(scaled=(15, 23), top=0, left=3, shown=(15, 20), crop=(32, 20), flip=True),
+    Geometry(scaled=(54, 82), top=38, left=66, shown=(16, 16), crop=(16, 16), flip=True),
+    Geometry(scaled=(62, 94), top=17, left=29, shown=(20, 24), crop=(20, 24), flip=False),
+    Geometry(scaled=(43, 65), top=11, left=1, shown=(32, 40), crop=(32, 40), flip=True),
+]
+
+
+@pytest.fixture
+def noise() -> npt.NDArray[np.uint8]:
+    """A random picture of 31 x 47 pixels."""
+    return np.random.default_rng(0).integers(0, 254, (31, 47, 3), dtype=np.uint8)
+
+
+def crop_of_whole(
+    plane: npt.NDArray[np.generic], geometry: Geometry, how: PIL.Image.Resampling
+) -> npt.NDArray[np.generic]:
+    whole = np.asarray(PIL.Image.fromarray(plane).resize(geometry.scaled[::-1], how))
+    rows = slice(geometry.top, geometry.top + geometry.shown[0])
+    part = whole[rows, geometry.left : geometry.left + geometry.shown[1]]
+    return part[:, ::-1] if geometry.flip else part
+
+
+@pytest.mark.parametrize("geometry", GEOMETRIES)
+def test_view_of_bytes_is_the_crop_of_the_whole_resized_image(
+    geometry: Geometry, noise: npt.NDArray[np.uint8]
+) -> None:
+    shown = view_image(noise, geometry)
+    assert shown.dtype == np.uint8
+    for k in range(3):
+        plane = np.ascontiguousarray(noise[..., k])
+        expected = crop_of_whole(plane, geometry, PIL.Image.Resampling.BILINEAR)
+        assert np.abs(shown[..., k].astype(int) - expected.astype(int)).max() <= 1
+
+
+@pytest.mark.parametrize("geometry", GEOMETRIES)
+@pytest.mark.parametrize(("dtype", "full"), [(np.uint16, 65535), (np.float32, 1.0)])
+def test_view_of_deeper_pixels_is_the_crop_without_rounding(
+    geometry: Geometry, dtype: npt.DTypeLike, full: float
+) -> None:
+    deep = (np.random.default_rng(1).random((31, 47, 1)) * full).astype(dtype)
+    shown = view_image(deep, geometry)
+    assert shown.dtype == np.float32
+    expected = crop_of_whole(deep[..., 0].astype(np.float32), geometry, PIL.Image.Resampling.BILINEAR)
+    assert np.abs(shown[..., 0] - expected).max() < 1e-5 * full
+
+
+@pytest.mark.parametrize("geometry", GEOMETRIES)
+def test_view_of_a_mask_is_the_crop_of_the_whole_resized_mask(
+    geometry: Geometry, noise: npt.NDArray[np.uint8]
+) -> None:
+    plane = np.ascontiguousarray(noise[..., 0])
+    assert np.array_equal(view_mask(plane, geometry), crop_of_whole(plane, geometry, PIL.Image.Resampling.NEAREST))
+
+
+@pytest.mark.parametrize("geometry", GEOMETRIES)
+@pytest.mark.parametrize("axis", [0, 1])
+def test_image_and_mask_stay_aligned(geometry: Geometry, axis: int) -> None:
+    """Values rise by 5 a pixel: the nearest pixel is at most half a step off, a shift by one pixel would be a whole one."""
+    ramp = (5 * np.indices((31, 47))[axis]).astype(np.uint8)
+    image = pad(view_image(ramp[..., None], geometry)[..., 0], geometry, 0)
+    mask = pad_mask(view_mask(ramp, geometry), geometry)
+    counted = inside(geometry)
+    assert np.abs(image.astype(int) - mask.astype(int))[counted].max() <= 4
+    assert (mask[~counted] == IGNORE).all()
+
+
+@pytest.mark.parametrize("channels", [1, 3, 5])
+def test_every_channel_is_resized_alike(channels: int) -> None:
+    plane = np.random.default_rng(2).integers(0, 256, (9, 11, 1), dtype=np.uint8)
+    geometry = Geometry((13, 17), 2, 3, (8, 8), (8, 8), flip=True)
+    shown = view_image(np.repeat(plane, channels, axis=2), geometry)
+    assert shown.shape == (8, 8, channels)
+    assert np.array_equal(shown, np.repeat(view_image(plane, geometry), channels, axis=2))
+
+
+def test_a_whole_unscaled_view_is_the_image(noise: npt.NDArray[np.uint8]) -> None:
+    assert np.array_equal(view_image(noise, GEOMETRIES[0]), noise)
+    assert np.array_equal(view_mask(noise[..., 0], GEOMETRIES[0]), noise[..., 0])
+
+
+@pytest.mark.parametrize("geometry", GEOMETRIES)
+def test_a_flip_mirrors_image_and_mask(geometry: Geometry, noise: npt.NDArray[np.uint8]) -> None:
+    other = replace(geometry, flip=not geometry.flip)
+    assert np.array_equal(view_image(noise, other), view_image(noise, geometry)[:, ::-1])
+    assert np.array_equal(view_mask(noise[..., 1], other), view_mask(noise[..., 1], geometry)[:, ::-1])
+
+
+def test_padding_lies_on_both_sides_and_does_not_count() -> None:
+    geometry = Geometry(scaled=(2, 3), top=0, left=0, shown=(2, 3), crop=(5, 4), flip=False)
+    counted = inside(geometry)
+    assert counted.shape == (5, 4)
+    assert np.argwhere(counted).tolist() == [[r, c] for r in (1, 2) for c in (0, 1, 2)]
+    padded = pad(np.ones((2, 2, 3), np.float32), geometry, 0.0)
+    assert np.array_equal(padded, np.stack([counted, counted]).astype(np.float32))
+    assert np.array_equal(pad_mask(np.zeros((2, 3), np.uint8), geometry), np.where(counted, 0, IGNORE))
+
+
+def test_scales_come_from_the_set() -> None:
+    drawn = [draw_geometry(generator(k), (40, 60), (16, 16), (0.5, 1.5)) for k in range(40)]
+    assert {geometry.scaled for geometry in drawn} == {(20, 30), (60, 90)}
+
+
+def test_scales_come_from_the_range_between() -> None:
+    drawn = [draw_geometry(generator(k), (40, 60), (16, 16), (0.5, 1.0, 1.5), between=True) for k in range(200)]
+    heights = [geometry.scaled[0] for geometry in drawn]
+    assert 20 <= min(heights) <= 22
+    assert 57 <= max(heights) <= 60
+    assert len(set(heights)) > 30
+    assert all(abs(h * 60 - w * 40) <= 60 for h, w in (geometry.scaled for geometry in drawn)), "the shape is kept"
+
+
+def test_every_place_of_the_crop_is_drawn() -> None:
+    drawn = [draw_geometry(generator(k), (6, 5), (4, 4), (1.0,)) for k in range(100)]
+    assert {geometry.top for geometry in drawn} == {0, 1, 2}
+    assert {geometry.left for geometry in drawn} == {0, 1}
+
+
+def test_half_of_the_views_are_flipped_or_none() -> None:
+    flips = [draw_geometry(generator(k), (6, 5), (4, 4), (1.0,)).flip for k in range(200)]
+    assert 70 < sum(flips) < 130
+    assert not any(draw_geometry(generator(k), (6, 5), (4, 4), (1.0,), flip=False).flip for k in range(20))
+
+
+def test_an_image_smaller_than_the_crop_is_shown_whole() -> None:
+    geometry = draw_geometry(generator(0), (1, 30), (16, 16), (0.5,))
+    assert geometry.scaled == (1, 15)
+    assert (geometry.top, geometry.left, geometry.shown) == (0, 0, (1, 15))
+
+
+@pytest.mark.parametrize(("dtype", "full"), [(np.uint8, 255.0), (np.uint16, 65535.0), (np.float32, 1.0)])
+def test_white_is_one(dtype: npt.DTypeLike, full: float) -> None:
+    image = np.array([[[full, 0.0]]]).astype(dtype)
+    assert full_of(image) == full
+    assert unit(image, full_of(image)).dtype == np.float32
+    assert unit(image, full_of(image)).tolist() == [[[1.0, 0.0]]]
+
+
+def test_normalize_standardizes_each_channel_and_puts_channels_first() -> None:
+    image = np.array([[[0.5, 0.25], [0.75, 0.0], [0.5, 0.5]]], np.float32)
+    standard = normalize(image, (0.5, 0.25), (0.25, 0.125))
+    assert standard.dtype == np.float32
+    assert standard.flags.c_contiguous
+    assert standard.tolist() == [[[0.0, 1.0, 0.0]], [[0.0, -2.0, 2.0]]]
