@@ -4,6 +4,7 @@ The children are forked from one process that has imported everything (what torc
 deaths cost one start.
 """
 
+import importlib
 import os
 import signal
 import sys
@@ -32,6 +33,8 @@ def main(folder: Path) -> None:
         folder: One run folder a point is made in it.
     """
     torch.set_num_threads(1)
+    for late in ("torch._dynamo", "torch.utils.tensorboard"):
+        importlib.import_module(late)
     for point in POINTS:
         child = os.fork()
         if child == 0:

@@ -26,7 +26,7 @@ def test_a_pattern_keeps_clips_together(pattern: str) -> None:
 
 
 def test_a_broken_pattern_is_named() -> None:
-    with pytest.raises(PeersegError, match=r"--group-by '\(clip' is no regular expression: .*parenthesis"):
+    with pytest.raises(PeersegError, match=r"--group-by '\(clip' is no regular expression: .*unterminated"):
         group(IDS, "(clip")
 
 

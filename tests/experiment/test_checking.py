@@ -43,7 +43,7 @@ def test_an_unknown_setting_names_the_nearest(key: str) -> None:
 
 
 def test_a_missing_setting_says_what_it_is_and_how_to_give_it() -> None:
-    with pytest.raises(PeersegError, match="oven.heat is missing, expected a number: give --oven.heat"):
+    with pytest.raises(PeersegError, match=r"oven.heat is missing, expected a number: give --oven.heat"):
         check_section("oven", {"pans": 1}, Oven)
 
 

@@ -37,5 +37,5 @@ def test_a_loader_that_cannot_load_is_refused(keywords: dict[str, Any], sentence
 
 
 def test_an_evaluation_that_never_comes_is_refused() -> None:
-    with pytest.raises(PeersegError, match="evaluation.every is 0, expected 1 step or more"):
+    with pytest.raises(PeersegError, match=r"evaluation.every is 0, expected 1 step or more"):
         EvaluationPlan(every=0)

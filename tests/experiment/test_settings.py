@@ -77,7 +77,7 @@ def test_another_name_drops_the_old_one_s_settings_and_says_so() -> None:
 
 
 def test_a_setting_of_one_s_own_is_never_dropped() -> None:
-    with pytest.raises(PeersegError, match="method.partner is no setting of NCPS;"):
+    with pytest.raises(PeersegError, match=r"method.partner is no setting of NCPS;"):
         settings_of("demo", {"method.name": "ncps", "method.partner": "own"})
 
 
@@ -148,7 +148,7 @@ def test_count_and_name_are_settings_that_can_be_meant(key: str, near: str) -> N
 
 
 def test_what_a_recipe_must_be_told() -> None:
-    with pytest.raises(PeersegError, match="data.root is missing, expected text: give --data.root"):
+    with pytest.raises(PeersegError, match=r"data.root is missing, expected text: give --data.root"):
         settings_of("folder")
 
 

@@ -54,3 +54,8 @@ def test_what_derives_from_nothing_of_ours_is_refused(path: str) -> None:
 def test_what_cannot_be_imported_is_refused(path: str) -> None:
     with pytest.raises(PeersegError, match=rf"'{path}' cannot be imported \(.*\): expected 'module:Class'"):
         target("method", path)
+
+
+def test_a_class_that_leaves_something_out_is_refused() -> None:
+    with pytest.raises(PeersegError, match=r"peerseg.methods.base:Method.*(abstract|wants)"):
+        target("method", "peerseg.methods.base:Method")

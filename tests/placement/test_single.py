@@ -1,0 +1,45 @@
+"""One process: the null object of placement."""
+
+import pytest
+import torch
+
+from oracle import batch, networks
+from peerseg.errors import PeersegError
+from peerseg.methods import Supervised
+from peerseg.placement import OneProcess
+
+
+def test_labels_come_back_in_network_order() -> None:
+    own = {1: torch.ones(1), 0: torch.zeros(1)}
+    assert [int(answer) for answer in OneProcess(2, "cpu").exchange(own)] == [0, 1]
+
+
+def test_one_process_holds_everything_and_changes_nothing() -> None:
+    placement, method, given = OneProcess(2, "cpu"), Supervised(networks(2)), batch()
+    placement.place(method)
+    placement.reduce(method.parameters())
+    assert placement.move(given) is given
+    assert (placement.share, placement.part, placement.main, placement.describe()) == (1.0, 0, True, "cpu")
+    assert list(placement.exchange.members) == [0, 1]
+
+
+def test_another_device_gets_every_tensor_of_the_batch() -> None:
+    moved = OneProcess(2, "meta").move(batch(partner=True))
+    assert moved.unlabeled is not None
+    assert moved.partner is not None
+    assert moved.boxes is not None
+    tensors = [moved.images, moved.masks, moved.inside, moved.unlabeled.images, moved.partner.strong[0], moved.boxes]
+    assert {tensor.device.type for tensor in tensors} == {"meta"}
+
+
+@pytest.mark.parametrize(("there", "found"), [(False, "cpu"), (True, "meta")])
+def test_auto_takes_an_accelerator_if_there_is_one(monkeypatch: pytest.MonkeyPatch, there: bool, found: str) -> None:
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: there)
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda: torch.device("meta"))
+    assert OneProcess(1).describe() == found
+
+
+@pytest.mark.parametrize("name", ["gpu", "cuda:99"])
+def test_a_device_that_is_not_there_is_refused(name: str) -> None:
+    with pytest.raises(PeersegError, match=rf"placement\.device is '{name}', which this machine does not offer"):
+        OneProcess(1, name)
