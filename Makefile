@@ -25,7 +25,7 @@ check: .venv/all
 	$(BIN)/codespell src tests docs README.md CHANGELOG.md CONTRIBUTING.md
 
 docs: .venv/all
-	$(BIN)/mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 test: check docs
 	$(BIN)/pytest -m "not long"

@@ -112,7 +112,7 @@ def assert_targets(targets: list[str]) -> None:
 def assert_understood(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     words, into = (words[: words.index(">")], words[words.index(">") + 1]) if ">" in words else (words, None)
     if {"--help", "-h", "--version"} & set(words):
-        with pytest.raises(SystemExit, match="^0$"):
+        with pytest.raises(SystemExit, match=r"^0$"):
             parser().parse_args(words)
         return
     if not words or words[0] != "train":

@@ -6,7 +6,9 @@ from pathlib import Path
 import numpy as np
 import PIL.Image
 
+from peerseg.data.dataset import Split
 from peerseg.data.files import IMAGE_SUFFIXES, find_files, read_image, write_mask
+from peerseg.data.splits import digest
 from peerseg.errors import PeersegError
 from peerseg.experiment.build import build_dataset
 from peerseg.experiment.ensemble import Ensemble
@@ -15,7 +17,7 @@ from peerseg.inference.evaluate import Scores, evaluate
 from peerseg.inference.predict import Prediction
 from peerseg.inference.voting import member_index
 from peerseg.report.pictures import overlay, to_rgb
-from peerseg.runs import disk_errors
+from peerseg.runs import RunFolder, disk_errors
 
 
 def evaluate_run(path: str | Path, which: str = "best") -> Scores:
@@ -35,8 +37,15 @@ def evaluate_run(path: str | Path, which: str = "best") -> Scores:
             f"the data now has the classes {', '.join(dataset.label_space.names)}, the run was trained on "
             f"{', '.join(ensemble.label_space.names)}: restore its classes.yaml"
         )
+    val = dataset.split().val
+    before = RunFolder.open(path).read_json("environment.json").get("val")
+    if before != digest(Split((), (), val)):
+        raise PeersegError(
+            f"the val images are not those of the run {str(path)!r}, and may have been trained on: restore the lists and masks, "
+            "or give a val.txt"
+        )
     predictors = ensemble.predictors
-    ids = watch(dataset.split().val, "evaluating")
+    ids = watch(val, "evaluating")
     return evaluate(predictors.members, predictors.votes, dataset, ids, protocol=ensemble.protocol)
 
 

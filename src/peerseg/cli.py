@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -91,6 +92,7 @@ def main(words: Sequence[str] | None = None) -> int:
         The exit status: 0 done, 2 the user can mend it, 128 + signal stopped after saving.
     """
     given = list(sys.argv[1:] if words is None else words)
+    sys.path.append(os.getcwd())  # where `--method.name my.lab:Swap` is looked for
     try:
         if given and not given[0].startswith("-") and given[0] not in EXAMPLES:
             raise PeersegError(f"{given[0]!r} is no verb; {nearest(given[0], EXAMPLES)}")
@@ -149,7 +151,7 @@ def _train(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     own = {name: getattr(arguments, name) for name in ("steps", "seed") if getattr(arguments, name) is not None}
     overrides = own | parse_overrides(rest)
     if arguments.resume is not None:
-        if arguments.recipe is not None or arguments.protocol is not None or arguments.out is not None:
+        if arguments.recipe or arguments.protocol or arguments.out or arguments.print_config:
             raise PeersegError("--resume takes a run folder alone: its recipe, protocol and folder are its own")
         from peerseg.experiment.running import resume, say
         from peerseg.report import report_run

@@ -7,8 +7,10 @@ drop what came after its checkpoint. Nothing here knows torch.
 import csv
 import errno
 import fcntl
+import io
 import json
 import os
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -51,7 +53,7 @@ class RunFolder:
             raise PeersegError(
                 f"{str(path)!r} already holds a run; go on with `peerseg train --resume {path}` or choose another --out"
             )
-        if run.path.exists() and (not run.path.is_dir() or any(run.path.iterdir())):
+        if run.path.exists() and (not run.path.is_dir() or any(_others(run.path))):
             raise PeersegError(
                 f"{str(path)!r} is not empty and no run; expected a new or empty folder, choose another --out"
             )
@@ -76,9 +78,30 @@ class RunFolder:
             )
         return cls(Path(path))
 
+    def discard(self) -> None:
+        """Remove a run that never began: its settings and lock are all there is."""
+        if {found.name for found in self.path.iterdir()} <= {CONFIG, "lock"}:
+            shutil.rmtree(self.path)
+
+    def read_json(self, name: str) -> dict[str, Any]:
+        """Read a small fact file.
+
+        Args:
+            name: The file's name in the folder.
+
+        Returns:
+            Its facts; none where the file does not exist yet.
+        """
+        path = self.path / name
+        facts: dict[str, Any] = json.loads(path.read_text(encoding="utf8")) if path.exists() else {}
+        return facts
+
     def settings(self) -> dict[str, Any]:
         """The settings the run was started with, as plain data."""
-        settings = yaml.safe_load((self.path / CONFIG).read_text(encoding="utf8"))
+        try:
+            settings = yaml.safe_load((self.path / CONFIG).read_text(encoding="utf8"))
+        except yaml.YAMLError:
+            settings = None
         if not isinstance(settings, dict):
             raise PeersegError(
                 f"{str(self.path / CONFIG)!r} holds no settings; it was changed by hand: start a new run"
@@ -107,10 +130,7 @@ class RunFolder:
         """
         path = self.path / name
         with disk_errors(path), path.open("a", newline="", encoding="utf8") as file:
-            writer = csv.DictWriter(file, fieldnames=list(rows[0]))
-            if file.tell() == 0:
-                writer.writeheader()
-            writer.writerows(rows)
+            file.write(_table(rows, header=file.tell() == 0))
 
     def rows(self, name: str) -> list[dict[str, str]]:
         """The whole rows of a table; a line cut short by a kill is left out.
@@ -136,10 +156,10 @@ class RunFolder:
             step: The last step whose rows stay.
         """
         for name in (LOSSES, METRICS):
-            kept = [row for row in self.rows(name) if int(row["step"]) <= step]
-            (self.path / name).unlink(missing_ok=True)
-            if kept:
-                self.append(name, kept)
+            if (self.path / name).exists():
+                kept = [row for row in self.rows(name) if int(row["step"]) <= step]
+                with disk_errors(self.path / name):
+                    write_text(self.path / name, _table(kept))
 
     def write_json(self, name: str, value: object) -> None:
         """Write a small fact file, whole or not at all.
@@ -150,6 +170,22 @@ class RunFolder:
         """
         with disk_errors(self.path / name):
             write_text(self.path / name, json.dumps(value, indent=2) + "\n")
+
+
+def _others(path: Path) -> list[Path]:
+    """What a folder holds besides the leftovers of a run that was killed before its settings were written."""
+    return [found for found in path.iterdir() if not found.name.startswith(f".{CONFIG}.")]
+
+
+def _table(rows: Sequence[Row], *, header: bool = True) -> str:
+    if not rows:
+        return ""
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
+    if header:
+        writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
 
 
 def write_text(path: Path, text: str) -> None:

@@ -56,7 +56,10 @@ def split_folder(
         labeled, rest = every(groups, every_rth)
     else:
         labeled, rest = draw(groups, labels or 0, seed, _classes(folder, masked) if cover else None)
-    unlabeled = [*rest, *folder.split().unlabeled]
+    others, left_out = _apart(folder.split().unlabeled, judges, group_by)
+    if left_out:
+        lines.append(f"left out {left_out} images without masks that belong to groups of val images")
+    unlabeled = [*rest, *others]
     split = Split(labeled, unlabeled, judges)
     check_disjoint(split)
     write_lists(out, split)
@@ -93,6 +96,15 @@ def _refuse_shared_groups(judges: Sequence[str], rest: Sequence[str], group_by: 
             raise PeersegError(
                 f"val.txt holds {inside[0]!r} but not {outside!r} of the same group: list whole groups, or remove val.txt"
             )
+
+
+def _apart(ids: Sequence[str], judges: Sequence[str], group_by: str | None) -> tuple[list[str], int]:
+    """The ids that share no group with a val image, and how many do."""
+    judged = set(judges)
+    mixed = [members for members in group([*judges, *ids], group_by) if judged.intersection(members)]
+    taken = {id for members in mixed for id in members}
+    kept = [id for id in ids if id not in taken]
+    return kept, len(ids) - len(kept)
 
 
 def _classes(folder: ImageFolder, ids: Sequence[str]) -> dict[str, frozenset[int]]:

@@ -180,16 +180,16 @@ def test_a_phone_picture_stands_upright(tmp_path: Path, orientation: int) -> Non
 )
 def test_an_array_that_is_no_picture_is_refused(tmp_path: Path, stored: npt.NDArray[Any]) -> None:
     np.save(tmp_path / "a.npy", stored)
-    with pytest.raises(PeersegError, match=r"a\.npy' holds .* of shape .*, expected \(height, width, channels\) of uint8"):
+    with pytest.raises(
+        PeersegError, match=r"a\.npy' holds .* of shape .*, expected \(height, width, channels\) of uint8"
+    ):
         read_image(tmp_path / "a.npy")
 
 
 @pytest.mark.parametrize(("dtype", "value"), [(np.int32, 2**16), (np.int32, -1), (np.int16, -1)])
-def test_numbers_beyond_sixteen_bits_are_refused_not_wrapped(
-    tmp_path: Path, dtype: npt.DTypeLike, value: int
-) -> None:
+def test_numbers_beyond_sixteen_bits_are_refused_not_wrapped(tmp_path: Path, dtype: npt.DTypeLike, value: int) -> None:
     tifffile.imwrite(tmp_path / "a.tif", np.full((16, 17), value, dtype), photometric="minisblack")
-    with pytest.raises(PeersegError, match="holds int.*expected .*uint16"):
+    with pytest.raises(PeersegError, match=r"holds int.*expected .*uint16"):
         read_image(tmp_path / "a.tif")
 
 

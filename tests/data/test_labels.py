@@ -24,7 +24,7 @@ def test_a_color_is_needed_for_every_class() -> None:
 
 
 def test_names_may_not_repeat() -> None:
-    with pytest.raises(PeersegError, match="'a', 'b', 'a'.* repeat"):
+    with pytest.raises(PeersegError, match=r"'a', 'b', 'a'.* repeat"):
         labels_of(["a", "b", "a"])
 
 

@@ -24,7 +24,8 @@ def test_same_place_draws_the_same_numbers_whatever_ran_before() -> None:
 
 
 @pytest.mark.parametrize(
-    "place", [(2, 2, 3, "labeled"), (1, 3, 3, "labeled"), (1, 2, 4, "labeled"), (1, 2, 3, "boxes"), (2, 1, 3, "labeled")]
+    "place",
+    [(2, 2, 3, "labeled"), (1, 3, 3, "labeled"), (1, 2, 4, "labeled"), (1, 2, 3, "boxes"), (2, 1, 3, "labeled")],
 )
 def test_every_part_of_a_place_counts(place: tuple[int | str, ...]) -> None:
     assert not np.array_equal(generator(*place).random(5), generator(1, 2, 3, "labeled").random(5))

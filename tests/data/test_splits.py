@@ -1,6 +1,7 @@
 """Splits: rules, seeded draws, groups that stay together, and the checks that keep the parts apart."""
 
 import random
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,9 @@ def test_without_a_pattern_every_id_stands_alone() -> None:
 def test_a_pattern_keeps_clips_together(pattern: str) -> None:
     shuffled = random.Random(0).sample(IDS, len(IDS))
     groups = group(shuffled, pattern)
-    assert [members[0] for members in groups] == [id for k, id in enumerate(shuffled) if id[:5] not in "".join(shuffled[:k])]
+    assert [members[0] for members in groups] == [
+        id for k, id in enumerate(shuffled) if id[:5] not in "".join(shuffled[:k])
+    ]
     assert all(len(members) == 3 and len({id[:5] for id in members}) == 1 for members in groups)
 
 
@@ -31,7 +34,7 @@ def test_a_broken_pattern_is_named() -> None:
 
 
 def test_an_id_without_a_group_is_named() -> None:
-    with pytest.raises(PeersegError, match="'clip1.*' does not match the id 'clip0_0'"):
+    with pytest.raises(PeersegError, match=r"'clip1\.\*' does not match the id 'clip0_0'"):
         group(IDS, "clip1.*")
 
 
@@ -76,7 +79,7 @@ def test_a_draw_is_seeded_and_keeps_the_order() -> None:
 def test_a_larger_draw_contains_a_smaller_one(cover: bool) -> None:
     classes = {id: frozenset({k % 4}) for k, id in enumerate(IDS)} if cover else None
     draws = [set(draw(ALONE, count, 3, classes)[0]) for count in range(1, 13)]
-    assert all(small < large for small, large in zip(draws, draws[1:], strict=False))
+    assert all(small < large for small, large in pairwise(draws))
 
 
 def test_groups_are_drawn_whole() -> None:

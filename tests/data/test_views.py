@@ -50,9 +50,7 @@ def crop_of_whole(
 
 
 @pytest.mark.parametrize("geometry", GEOMETRIES)
-def test_view_of_bytes_is_the_crop_of_the_whole_resized_image(
-    geometry: Geometry, noise: npt.NDArray[np.uint8]
-) -> None:
+def test_view_of_bytes_is_the_crop_of_the_whole_resized_image(geometry: Geometry, noise: npt.NDArray[np.uint8]) -> None:
     shown = view_image(noise, geometry)
     assert shown.dtype == np.uint8
     for k in range(3):
@@ -74,9 +72,7 @@ def test_view_of_deeper_pixels_is_the_crop_without_rounding(
 
 
 @pytest.mark.parametrize("geometry", GEOMETRIES)
-def test_view_of_a_mask_is_the_crop_of_the_whole_resized_mask(
-    geometry: Geometry, noise: npt.NDArray[np.uint8]
-) -> None:
+def test_view_of_a_mask_is_the_crop_of_the_whole_resized_mask(geometry: Geometry, noise: npt.NDArray[np.uint8]) -> None:
     plane = np.ascontiguousarray(noise[..., 0])
     assert np.array_equal(view_mask(plane, geometry), crop_of_whole(plane, geometry, PIL.Image.Resampling.NEAREST))
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import write_labels
 
+from conftest import write_labels
 from peerseg.data import Shapes, Split
 from peerseg.errors import PeersegError
 from peerseg.experiment.build import build, build_dataset, build_method, default_vote, protocol_of, seeded

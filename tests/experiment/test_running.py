@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 import yaml
-from conftest import TINY
 
+from conftest import TINY
 from peerseg.data.splits import digest
 from peerseg.errors import PeersegError
 from peerseg.experiment import running
@@ -39,10 +39,9 @@ def finished(finished_run: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def begun(finished_run: Path, tmp_path: Path) -> Path:
-    """The same run as if it had been killed between steps 2 and 4."""
+    """The same run as if it had been killed before it saved step 4."""
     path = Path(shutil.copytree(finished_run, tmp_path / "begun"))
-    for checkpoint in path.glob("checkpoints/*-0000004"):
-        shutil.rmtree(checkpoint)
+    shutil.rmtree(path / "checkpoints" / "last-0000004")
     return path
 
 

@@ -21,7 +21,7 @@ LIBRARY = {
     "pan": ("resnet18", 256),
     "upernet": ("resnet18", 64),
     "segformer": ("resnet18", 64),
-    "dpt": ("vit_tiny_patch16_224", 224),
+    "dpt": ("vit_tiny_patch16_224", 64),
 }
 
 

@@ -120,7 +120,7 @@ def test_a_damaged_newest_is_named_and_the_one_before_used(
     assert len(found.damaged) == 1
     assert str(newest) in found.damaged[0]
     damage(before)
-    with pytest.raises(PeersegError, match=f"no checkpoint of this run is whole.*{DAMAGES[damage]}"):
+    with pytest.raises(PeersegError, match=f"no 'last' checkpoint of this run is whole.*{DAMAGES[damage]}"):
         checkpoint.find(tmp_path, "last")
 
 

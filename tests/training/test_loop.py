@@ -1,5 +1,6 @@
 """The loop: seeds, records, losses that are no numbers, signals, and what it does with a damaged checkpoint."""
 
+import multiprocessing
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -87,6 +88,8 @@ class Interrupted(Supervised):
             if clock.step == 2:
                 os.kill(os.getpid(), self.number)
                 os.kill(os.getpid(), self.number)  # a second request is harmless
+                for worker in multiprocessing.active_children():  # a request goes to the whole group
+                    os.kill(worker.pid or 0, self.number)
             yield loss
 
 
@@ -101,7 +104,7 @@ def test_a_request_to_stop_finishes_the_step_and_saves(
     tiny: Tiny, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run, whole = tmp_path / "run", tmp_path / "whole"
-    settings = tiny({"method.name": f"{__name__}:{name}"})
+    settings = tiny({"method.name": f"{__name__}:{name}", "loader.workers": 1})
     with pytest.raises(StoppedError, match=f"stopped and saved; go on with: peerseg train --resume {run}") as stopped:
         start(settings, run)
     assert stopped.value.signal == globals()[name].number
@@ -131,6 +134,24 @@ def _stop_at(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
             raise KeyboardInterrupt
 
     monkeypatch.setattr(loop, "_save", die)
+
+
+def test_data_that_changed_is_not_trained_on(tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = tmp_path / "run"
+    with monkeypatch.context() as patched:
+        _stop_at(2, patched)
+        with pytest.raises(KeyboardInterrupt):
+            start(tiny(), run)
+    facts = (run / "environment.json").read_text()
+    (run / "environment.json").write_text(facts.replace('"split": "', '"split": "other '))
+    with pytest.raises(PeersegError, match=r"the data of .* has changed: its split was other"):
+        resume(run)
+
+
+def test_a_run_that_never_began_leaves_no_folder(tiny: Tiny, tmp_path: Path) -> None:
+    with pytest.raises(PeersegError, match="expected multiples of 8"):
+        start(tiny({"loader.crop": 17}), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_damaged_newest_checkpoint_is_named_and_the_result_is_the_same(

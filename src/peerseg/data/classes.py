@@ -95,12 +95,15 @@ def read_class_table(path: Path) -> ClassTable:
     classes = declared["classes"]
     table: dict[Any, Any] = dict(enumerate(classes)) if isinstance(classes, list) else classes
     values = sorted(_number(value, path) for value in table)
-    entries = [table[value] if isinstance(table[value], dict) else {"name": table[value]} for value in values]
+    entries = [_entry(table[value], value, path) for value in values]
     colors = [_color(entry["color"], path) for entry in entries if "color" in entry]
     if colors and len(colors) < len(entries):
         raise PeersegError(f"{str(path)!r} gives a color to some classes only: give one to every class or to none")
-    space = LabelSpace(tuple(str(entry.get("name")) for entry in entries), tuple(colors) or spread_colors(len(entries)))
+    space = LabelSpace(tuple(entry["name"] for entry in entries), tuple(colors) or spread_colors(len(entries)))
     ignore, unlabeled = declared.get("ignore", IGNORE), declared.get("unlabeled", UNLABELED)
+    for state in ("ignore", "unlabeled"):
+        if declared.get(state) is not None and declared[state] in values:
+            raise PeersegError(f"{str(path)!r} declares {declared[state]!r} as a class and as {state}: decide for one")
     numbers = [state if isinstance(state, int) else None for state in (ignore, unlabeled)]
     packed = [_packed(_color(state, path)) if isinstance(state, (str, list)) else None for state in (ignore, unlabeled)]
     return ClassTable(
@@ -130,6 +133,11 @@ def find_class_table(masks: Iterable[Path]) -> ClassTable:
         found |= set(np.unique(stored.astype(np.int64)).tolist())
         palette = palette or mask_palette(path)
     classes = found - {IGNORE, UNLABELED}
+    if len(classes) > 1 and 2 * len(classes) <= max(classes):
+        raise PeersegError(
+            f"the masks hold only the values {sorted(found)}, which leave most class numbers below {max(classes)} out: "
+            f"write a classes.yaml that names the values, such as `{EXAMPLE}`"
+        )
     if len(classes) < 2:
         raise PeersegError(
             f"the masks hold only the values {sorted(found)}, expected at least two classes besides 255 (ignore) and 254 "
@@ -159,6 +167,18 @@ def _number(value: object, path: Path) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise PeersegError(f"{str(path)!r} has the class key {value!r}, expected the value in the masks: `{EXAMPLE}`")
     return value
+
+
+def _entry(value: object, number: int, path: Path) -> dict[str, Any]:
+    entry = value if isinstance(value, dict) else {"name": value}
+    if isinstance(entry.get("name"), (int, float)) and not isinstance(entry["name"], bool):
+        entry = entry | {"name": str(entry["name"])}
+    if not isinstance(entry.get("name"), str) or set(entry) - {"name", "color"}:
+        raise PeersegError(
+            f"{str(path)!r} describes class {number} as {value!r}, expected a name (in quotes if it is yes or no) or "
+            "{name: road, color: '#804080'}"
+        )
+    return entry
 
 
 def _color(value: object, path: Path) -> Color:

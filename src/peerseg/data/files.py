@@ -18,6 +18,7 @@ from peerseg.errors import PeersegError
 
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp", ".npy")
 MASK_SUFFIXES = (".png", ".bmp", ".tif", ".tiff", ".npy")
+LOSSY_SUFFIXES = (".jpg", ".jpeg", ".webp")
 ORIENTATION = 0x0112  # the EXIF tag that phones set; 5 to 8 turn the picture by a quarter
 
 

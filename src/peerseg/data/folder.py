@@ -3,9 +3,17 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from peerseg.data.classes import find_class_table, read_class_table
+from peerseg.data.classes import ClassTable, find_class_table, read_class_table
 from peerseg.data.dataset import Image, SegmentationDataset, Split
-from peerseg.data.files import IMAGE_SUFFIXES, MASK_SUFFIXES, find_files, image_size, read_image, read_stored_mask
+from peerseg.data.files import (
+    IMAGE_SUFFIXES,
+    LOSSY_SUFFIXES,
+    MASK_SUFFIXES,
+    find_files,
+    image_size,
+    read_image,
+    read_stored_mask,
+)
 from peerseg.data.labels import Mask
 from peerseg.data.splits import check_disjoint, draw, group, read_list, share
 from peerseg.errors import PeersegError, nearest
@@ -33,16 +41,27 @@ class ImageFolder(SegmentationDataset):
         if not 0 < val < 1:
             raise PeersegError(f"data.val is {val!r}, expected a share between 0 and 1, such as 0.2")
         self._lists = Path(lists) if lists is not None else self._root
+        if lists is not None and not any((self._lists / f"{name}.txt").exists() for name in LISTS):
+            raise PeersegError(
+                f"{str(lists)!r} holds none of {', '.join(f'{name}.txt' for name in LISTS)}: give a folder of lists"
+            )
         self._val, self._seed = val, seed
         self._images = find_files(self._root / "images", IMAGE_SUFFIXES)
-        self._images |= {
-            f"unlabeled/{stem}": path for stem, path in find_files(self._root / "unlabeled", IMAGE_SUFFIXES).items()
-        }
+        for stem, path in find_files(self._root / "unlabeled", IMAGE_SUFFIXES).items():
+            if f"unlabeled/{stem}" in self._images:
+                clash = str(self._images[f"unlabeled/{stem}"])
+                raise PeersegError(
+                    f"{clash!r} and {str(path)!r} have the same id 'unlabeled/{stem}': rename one of them"
+                )
+            self._images[f"unlabeled/{stem}"] = path
         if not self._images:
             raise PeersegError(
                 f"{str(self._root / 'images')!r} holds no image of {', '.join(IMAGE_SUFFIXES)}: expected {TREE}"
             )
         self._masks = find_files(self._root / "masks", MASK_SUFFIXES)
+        lossy = next(iter(find_files(self._root / "masks", LOSSY_SUFFIXES).values()), None)
+        if lossy is not None:
+            raise PeersegError(f"{str(lossy)!r} is no mask: lossy formats change class values, save masks as PNG")
         orphan = next((id for id in self._masks if id not in self._images), None)
         if orphan is not None:
             raise PeersegError(
@@ -51,20 +70,10 @@ class ImageFolder(SegmentationDataset):
                 else f"{str(self._masks[orphan])!r} has no image of the same name in images/: rename or remove it"
             )
         self.ids = tuple(self._images)
-        notes: list[str] = []
-        declared = self._root / "classes.yaml"
-        if declared.exists():
-            self._table = read_class_table(declared)
-        elif not self._masks:
-            raise PeersegError(f"{str(self._root / 'masks')!r} holds no mask, expected {TREE}")
-        else:
-            self._table = find_class_table(self._masks.values())
-            notes.append(
-                f"no classes.yaml: found {len(self._table.space)} classes in the masks and named them by number"
-            )
+        self._split, drawn = self._find_split()
+        self._table, found = self._find_classes()
         self.label_space = self._table.space
-        self._split, more = self._find_split()
-        self.notes = (*notes, *more)
+        self.notes = (*found, *drawn)
 
     def image(self, id: str) -> Image:
         """Read one image as stored; see ``SegmentationDataset.image``."""
@@ -86,6 +95,13 @@ class ImageFolder(SegmentationDataset):
     def split(self) -> Split:
         """The split of the lists, or the one drawn for lack of them."""
         return self._split
+
+    def _find_classes(self) -> tuple[ClassTable, list[str]]:
+        declared = self._root / "classes.yaml"
+        if declared.exists():
+            return read_class_table(declared), []
+        table = find_class_table(self._masks[id] for id in (*self._split.labeled, *self._split.val))
+        return table, [f"no classes.yaml: found {len(table.space)} classes in the masks and named them by number"]
 
     def _find_split(self) -> tuple[Split, list[str]]:
         lists = {name: self._read(name) for name in LISTS if (self._lists / f"{name}.txt").exists()}

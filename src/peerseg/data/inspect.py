@@ -86,8 +86,9 @@ def _notes(dataset: SegmentationDataset, pixels: dict[str, Counts]) -> list[str]
     for part, counts in pixels.items():
         absent = [name for k, name in enumerate(dataset.label_space.names) if not counts[k]]
         if absent:
+            shown = ", ".join(absent[:10]) + (f" and {len(absent) - 10} more" if len(absent) > 10 else "")
             harm = "cannot be learned" if part == "labeled" else "is left out of the mean"
-            notes.append(f"no {part} mask holds {', '.join(absent)}: what no mask holds {harm}")
+            notes.append(f"no {part} mask holds {shown}: what no mask holds {harm}")
     return notes
 
 

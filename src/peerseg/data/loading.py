@@ -1,5 +1,6 @@
 """The endless stream of batches. The batch of a step is a function of (seed, step): no state, no order of workers."""
 
+import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -224,12 +225,23 @@ def stream_batches(stream: BatchStream, start: int, stop: int, *, workers: int =
     """
     # The loader's own generator is given so that it leaves torch's default one alone.
     loader: DataLoader[Batch | PeersegError] = DataLoader(
-        stream, batch_size=None, sampler=range(start, stop), num_workers=workers, generator=torch.Generator()
+        stream,
+        batch_size=None,
+        sampler=range(start, stop),
+        num_workers=workers,
+        worker_init_fn=_ignore_stops,
+        generator=torch.Generator(),
     )
     for batch in loader:
         if isinstance(batch, PeersegError):
             raise batch
         yield batch
+
+
+def _ignore_stops(_worker: int) -> None:
+    """A request to stop goes to the whole group of processes; the batches of the last step are still needed."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)
 
 
 class _Chain(Sequence[str]):

@@ -10,6 +10,7 @@ import numpy as np
 from peerseg.data.dataset import Split
 from peerseg.data.randomness import generator
 from peerseg.errors import PeersegError
+from peerseg.runs import disk_errors, write_text
 
 Groups = Sequence[Sequence[str]]
 
@@ -154,9 +155,10 @@ def write_lists(folder: Path, split: Split) -> None:
         folder: Where; made if missing.
         split: The split.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, ids in (("labeled", split.labeled), ("unlabeled", split.unlabeled), ("val", split.val)):
-        (folder / f"{name}.txt").write_text("".join(f"{id}\n" for id in ids), encoding="utf8")
+    with disk_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, ids in (("labeled", split.labeled), ("unlabeled", split.unlabeled), ("val", split.val)):
+            write_text(folder / f"{name}.txt", "".join(f"{id}\n" for id in ids))
 
 
 def share(count: int, part: float) -> int:

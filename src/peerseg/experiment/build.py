@@ -55,6 +55,11 @@ def build(settings: Settings, watch: Watch | None = None) -> Built:
     inspection = inspect(dataset, split, watch)
     channels = dataset.image(split.labeled[0]).shape[2]
     colors = None
+    if loader.normalization == "data" and "mean" not in settings.network:
+        raise PeersegError(
+            f"loader.normalization is 'data', but the network {settings.network['name']!r} takes no mean and std: "
+            "set loader.normalization to 'network'"
+        )
     if loader.normalization == "data" or channels != 3:
         colors = color_statistics(dataset, watch(split.labeled, "reading colors") if watch else split.labeled)
     method = build_method(settings, len(dataset.label_space), channels, colors)
@@ -86,7 +91,8 @@ def _stream(
     settings: Settings, dataset: SegmentationDataset, split: Split, method: Method, partly: tuple[str, ...]
 ) -> BatchStream:
     loader, wants, first = LoaderPlan(**settings.loader), method.wants, method.network(0)
-    if wants.unlabeled and not split.unlabeled:
+    pool = len(split.unlabeled) + (len(partly) if wants.partner != "none" else 0)
+    if wants.unlabeled and not pool:
         raise PeersegError(
             "there is no unlabeled image to learn from: add images without masks, or learn from the labeled ones alone with "
             "--method.name supervised"

@@ -11,7 +11,11 @@ from peerseg.errors import PeersegError, nearest
 
 
 def check_section(
-    section: str, given: Mapping[str, Any], target: Callable[..., Any], supplied: Sequence[str] = ()
+    section: str,
+    given: Mapping[str, Any],
+    target: Callable[..., Any],
+    supplied: Sequence[str] = (),
+    reserved: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Check one section, and fill in the defaults of what it leaves out.
 
@@ -20,6 +24,7 @@ def check_section(
         given: Its keys and values, as read.
         target: What they are keywords of.
         supplied: Parameters that the program fills in itself.
+        reserved: Keys of the section that were read already, for the hint.
 
     Returns:
         Every keyword with its value, in the signature's order.
@@ -27,7 +32,8 @@ def check_section(
     parameters = {name: p for name, p in inspect.signature(target).parameters.items() if name not in supplied}
     for key in given:
         if key not in parameters:
-            raise PeersegError(f"{section}.{key} is no setting of {target.__name__}; {nearest(key, parameters)}")
+            known = (*parameters, *reserved)
+            raise PeersegError(f"{section}.{key} is no setting of {target.__name__}; {nearest(key, known)}")
     hints = typing.get_type_hints(target.__init__ if inspect.isclass(target) else target)
     checked = {}
     for name, parameter in parameters.items():
@@ -67,6 +73,8 @@ def _fit(value: Any, hint: Any) -> Any:
     if hint is Any:
         return value
     if origin in (typing.Union, types.UnionType):
+        if Path in arguments and isinstance(value, str):
+            return str(Path(value).expanduser().absolute())  # so that the run can be used from any folder
         # Exact types first, so that 3 stays a whole number under `int | float`.
         choices = sorted(arguments, key=lambda choice: choice is not type(value))
         return next((fit for choice in choices if (fit := _fit(value, choice)) is not _MISFIT), _MISFIT)

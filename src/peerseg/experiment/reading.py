@@ -60,7 +60,9 @@ def protocol_overrides(protocol: str, method: str) -> dict[str, Any]:
     protocols = yaml.safe_load(text)
     if protocol not in protocols:
         raise PeersegError(f"--protocol is {protocol!r}; {nearest(protocol, protocols)}")
-    return {f"method.{key}": value for key, value in protocols[protocol].get(method, {}).items()}
+    if method not in protocols[protocol]:
+        raise PeersegError(f"--protocol {protocol} says nothing of the method {method!r}: give its settings one by one")
+    return {f"method.{key}": value for key, value in protocols[protocol][method].items()}
 
 
 def parse_overrides(words: Sequence[str]) -> dict[str, Any]:

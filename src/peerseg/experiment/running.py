@@ -1,6 +1,5 @@
 """Running an experiment: a run folder from its settings to its last step, now or later."""
 
-import os
 import platform
 import subprocess
 import sys
@@ -14,6 +13,7 @@ import torch
 from tqdm import tqdm
 
 import peerseg
+from peerseg.data.dataset import Split
 from peerseg.data.splits import digest
 from peerseg.errors import PeersegError
 from peerseg.experiment.build import Built, build
@@ -34,7 +34,11 @@ def start(settings: Settings, path: str | Path) -> RunFolder:
         The run.
     """
     run = RunFolder.create(path, settings.as_dict())
-    _train(run, settings)
+    try:
+        _train(run, settings)
+    except PeersegError:
+        run.discard()
+        raise
     return run
 
 
@@ -88,8 +92,18 @@ def _train(run: RunFolder, settings: Settings) -> None:
         built = build(settings, watch)
         for line in (*built.notes, *plan(settings, built)):
             say(line)
+        _refuse_changed_data(run, built)
         run.write_json("environment.json", environment(built))
         fit(built.task, run)
+
+
+def _refuse_changed_data(run: RunFolder, built: Built) -> None:
+    before = run.read_json("environment.json").get("split")
+    if before is not None and before != digest(built.split):
+        raise PeersegError(
+            f"the data of {str(run.path)!r} has changed: its split was {before} and is {digest(built.split)} now; restore the "
+            "images, masks and lists, or start a new run"
+        )
 
 
 def plan(settings: Settings, built: Built) -> list[str]:
@@ -104,9 +118,10 @@ def plan(settings: Settings, built: Built) -> list[str]:
     """
     split, task, loader = built.split, built.task, LoaderPlan(**settings.loader)
     counts = f"{len(split.labeled)} labeled, {len(split.unlabeled)} unlabeled and {len(split.val)} val images"
+    pool = max(len(split.unlabeled), 1)
     passes = f"{settings.steps * loader.batch / len(split.labeled):.1f} passes over the labeled"
     if task.method.wants.unlabeled:
-        passes += f" and {settings.steps * loader.unlabeled_count / len(split.unlabeled):.1f} over the unlabeled images"
+        passes += f" and {settings.steps * loader.unlabeled_count / pool:.1f} over the unlabeled images"
     else:
         passes += " images; unlabeled ones are not looked at"
     size = sum(parameter.numel() for parameter in task.method.parameters())
@@ -133,6 +148,7 @@ def environment(built: Built) -> dict[str, Any]:
         "versions": versions,
         "commit": commit(),
         "split": digest(built.split),
+        "val": digest(Split((), (), built.split.val)),
         "device": built.task.placement.describe(),
         "threads": torch.get_num_threads(),
         "platform": platform.platform(),
@@ -141,13 +157,17 @@ def environment(built: Built) -> dict[str, Any]:
 
 def commit() -> str | None:
     """The commit of the source tree, where peerseg runs from one."""
-    here = Path(__file__).parent
+    here = Path(__file__)
+
+    def git(*words: str) -> str:
+        asked = subprocess.run(["git", "-C", str(here.parent), *words], capture_output=True, text=True, check=True)
+        return asked.stdout.strip()
+
     try:
-        asked = ["git", "-C", str(here), "describe", "--always", "--dirty", "--abbrev=40"]
-        answer = subprocess.run(asked, capture_output=True, text=True, check=True, env={**os.environ, "LC_ALL": "C"})
+        git("ls-files", "--error-unmatch", here.name)  # an environment may lie inside a repository that is not ours
+        return git("describe", "--always", "--dirty", "--abbrev=40")
     except (OSError, subprocess.CalledProcessError):
         return None
-    return answer.stdout.strip()
 
 
 def say(line: str) -> None:

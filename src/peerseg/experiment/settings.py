@@ -112,6 +112,9 @@ def resolve(raw: Mapping[str, Any], overrides: Mapping[str, Any]) -> tuple[Setti
     for name in (*raw, *(name.split(".")[0] for name in overrides)):
         if name not in known:
             raise PeersegError(f"{name!r} is no setting; {nearest(name, known)}")
+    whole = next((name for name in overrides if "." in name and name.split(".")[0] not in SECTIONS), None)
+    if whole is not None:
+        raise PeersegError(f"{whole!r} is no setting: {whole.split('.')[0]!r} has no parts")
     notes: list[str] = []
     sections = {}
     for section in SECTIONS:
@@ -160,7 +163,7 @@ def _resolve_section(
     supplied = SUPPLIED.get(section, ())
     if head.get("name") != given.get("name"):
         merged = _carry_over(section, merged, own, found, notes)
-    return head | check_section(section, merged, found, supplied)
+    return head | check_section(section, merged, found, supplied, tuple(head))
 
 
 def _carry_over(

@@ -36,10 +36,11 @@ class NCPS(Method):
         ramp: Share of the steps over which the weight grows to its value; 0: full from the start, as published.
         reduction: "concatenation": one mean over labeled and unlabeled images, as the code; "sum": of two means, as
             the paper, which is twice as much.
-        threshold: A peer less sure than this of a pixel casts no vote there; 0: everyone votes, as published.
+        threshold: A peer not surer than this of a pixel casts no vote there; 0: everyone votes, as published.
         labels: "train": labels as published; "eval": from running statistics, in passes of their own.
         counted: "inside": pixels of the photograph that are not ignored; "all": padding too, as published.
-        lean: Label first in passes without gradient, so that one graph lives at a time. Same gradients, n more passes.
+        lean: Label first in passes without gradient, so that one graph lives at a time. Same gradients; each
+            network labels both views in passes of their own.
     """
 
     def __init__(

@@ -23,7 +23,7 @@ class NCPSCutMix(Method):
         networks: At least two.
         weight: The paper's lambda. At 0 the unlabeled passes are still made: BatchNorm sees them.
         ramp: Share of the steps over which the weight grows to its value; 0: full from the start, as published.
-        threshold: A peer less sure than this of a pixel casts no vote there; 0: everyone votes, as published.
+        threshold: A peer not surer than this of a pixel casts no vote there; 0: everyone votes, as published.
         labels: "train": labels from batch statistics, as published; "eval": from running statistics.
         counted: "inside": pixels of the photographs; "all": padding too, as published.
         partner: What is mixed in: "own": another draw from the pool (the paper); "same-image": another view of the

@@ -59,7 +59,7 @@ def label(
         clock: The step.
         place: Which network and view this is; equal places draw equal dropout.
         mode: "train": batch statistics and dropout, as published; "eval": running statistics.
-        threshold: Pixels less sure than this cast no vote.
+        threshold: Pixels not surer than this cast no vote.
         track: Whether a pass in training mode updates the running statistics.
 
     Returns:

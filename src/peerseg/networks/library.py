@@ -86,6 +86,8 @@ def library(
     name = _encoder_name(encoder)
     carried = carried_file(name.removeprefix("tu-")) if weights == "imagenet" else None
     extra = dict(options or {})
+    if architecture.lower() == "dpt":
+        extra.setdefault("dynamic_img_size", True)  # so that crops and whole images need not have one size
     if name.startswith("tu-efficientnet_lite"):
         extra.setdefault("bn_eps", 1e-3)  # what the weights were trained with; timm's default for this name is 1e-5
     hub = None if carried or is_file(weights) else weights

@@ -1,19 +1,18 @@
 """One self-contained HTML page: what a study or a run found, in numbers, pictures and curves."""
 
 import importlib.resources
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
-import numpy as np
 import yaml
 from jinja2 import Environment, StrictUndefined, Template
 
-from peerseg.data.dataset import SegmentationDataset
 from peerseg.experiment.build import build_dataset
 from peerseg.experiment.ensemble import Ensemble
 from peerseg.experiment.results import Study, metrics_of
 from peerseg.report.chart import Points, line_chart
-from peerseg.report.pictures import data_uri, to_rgb
+from peerseg.report.panels import panels, write_sheet
+from peerseg.report.pictures import data_uri
 from peerseg.report.table import class_table, mean_table
 from peerseg.runs import LOSSES, METRICS, RunFolder, disk_errors, write_text
 
@@ -21,7 +20,7 @@ SHOWN = 6  # images in the pictures
 
 
 def report_study(study: Study, path: Path, *, title: str, verdict: str | None = None, show: str | None = None) -> Path:
-    """Write the page of a study.
+    """Write the page of a study, and its pictures as ``pictures.png`` beside it.
 
     Args:
         study: A finished study.
@@ -38,6 +37,7 @@ def report_study(study: Study, path: Path, *, title: str, verdict: str | None = 
     ensemble = Ensemble(study.runs[arm][seeds[0]].path, "last")
     dataset = build_dataset(ensemble.settings)
     names, pictures = panels(ensemble, dataset, dataset.split().val[:SHOWN])
+    write_sheet(path.with_name("pictures.png"), pictures)
     answers = {each: Ensemble(runs[seeds[0]].path, "last").vote for each, runs in study.runs.items()}
     page = _template().render(
         title=title,
@@ -50,7 +50,7 @@ def report_study(study: Study, path: Path, *, title: str, verdict: str | None = 
             for name, color in zip(dataset.label_space.names, dataset.label_space.colors, strict=True)
         ],
         picture_names=names,
-        pictures=pictures,
+        pictures=[[data_uri(picture) for picture in row] for row in pictures],
         charts=_charts(study, answers),
         settings=yaml.safe_dump(
             {each: runs[seeds[0]].settings() for each, runs in study.runs.items()}, sort_keys=False
@@ -74,32 +74,6 @@ def report_run(run: RunFolder) -> Path:
     method = str(run.settings()["method"]["name"])
     study = Study({method: {seed: run}}, {method: {seed: metrics_of(run)}})
     return report_study(study, run.path / "report.html", title=f"peerseg: {run.path.name}")
-
-
-def panels(ensemble: Ensemble, dataset: SegmentationDataset, ids: Sequence[str]) -> tuple[list[str], list[list[str]]]:
-    """Rows of pictures: image, truth, each network, the vote, and where the networks disagree.
-
-    Args:
-        ensemble: Who answers.
-        dataset: Whose images.
-        ids: Which.
-
-    Returns:
-        The names of the columns, and one row of ``data:`` addresses an image.
-    """
-    members = list(ensemble.predictors.members)
-    names = ["image", "truth", *members] + ([ensemble.vote, "disagreement"] if len(members) > 1 else [])
-    rows = []
-    for id in ids:
-        image, truth = dataset.image(id), dataset.mask(id)
-        found = ensemble.predict(image)
-        paint = dataset.label_space.paint
-        pictures = [to_rgb(image), to_rgb(image) if truth is None else paint(truth)]
-        pictures += [paint(own.argmax(axis=0).astype(np.uint8)) for own in found.probabilities]
-        if len(members) > 1:
-            pictures += [paint(found.labels), found.disagreement.astype(np.uint8) * np.uint8(255)]
-        rows.append([data_uri(picture) for picture in pictures])
-    return names, rows
 
 
 def _charts(study: Study, answers: Mapping[str, str]) -> list[str]:

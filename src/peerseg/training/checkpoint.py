@@ -103,7 +103,8 @@ def find(folder: Path, which: Which) -> Found | None:
             return Found(path, json.loads((path / STATE).read_text(encoding="utf8")), tuple(damaged))
         damaged.append(f"{str(path)!r} is damaged ({damage})")
     if damaged:
-        raise PeersegError(f"no checkpoint of this run is whole: {'; '.join(damaged)}; restore one, or start a new run")
+        way = "use --checkpoint last" if which == "best" else "restore one, or start a new run"
+        raise PeersegError(f"no {which!r} checkpoint of this run is whole: {'; '.join(damaged)}; {way}")
     return None
 
 

@@ -33,7 +33,7 @@ class Optimization:
         groups: From ``Method.parameter_groups``.
         name: "sgd" or "adamw", for groups that ask for none themselves.
         rate: Learning rate at the first step.
-        momentum: Of SGD.
+        momentum: Of SGD, and the first of AdamW's two.
         decay: Weight decay of convolutions and other matrices; biases and normalizations have none.
         power: Of the falling rate.
     """
@@ -111,4 +111,4 @@ def _split(groups: Sequence[ParameterGroup], rate: float, decay: float) -> list[
 def _make(kind: str, groups: list[dict[str, Any]], momentum: float) -> torch.optim.Optimizer:
     if kind == "sgd":
         return torch.optim.SGD(groups, momentum=momentum)
-    return torch.optim.AdamW(groups)
+    return torch.optim.AdamW(groups, betas=(momentum, 0.999))
