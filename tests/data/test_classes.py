@@ -122,6 +122,11 @@ def test_fractions_are_no_classes(declared: Any) -> None:
         ("classes: {0: {name: a, color: red}, 1: {name: b, color: blue}}", "has the color 'red', expected '#rrggbb'"),
         ("classes: {0: {name: a, color: [0, 0, 256]}, 1: {name: b, color: [0, 0, 1]}}", r"has the color \[0, 0, 256\]"),
         ("classes: [a, b]\nignore: white", "has the color 'white'"),
+        ("classes: [a, b]\nignore: 1", "declares 1 as a class and as ignore: decide for one"),
+        ("classes: {0: a, 9: b}\nunlabeled: 9", "declares 9 as a class and as unlabeled: decide for one"),
+        ("classes: [yes, no]", "describes class 0 as True, expected a name"),
+        ("classes: {0: {color: '#000000'}, 1: b}", "describes class 0 as .*expected a name"),
+        ("classes: {0: , 1: b}", "describes class 0 as None"),
         ("classes: [a]", "1 classes were given, expected 2 to 254"),
         ("classes: [a, a]", "repeat: give every class its own name"),
         (f"classes: [{', '.join(f'c{k}' for k in range(255))}]", "255 classes were given, expected 2 to 254"),
@@ -187,6 +192,18 @@ def test_masks_of_less_than_two_classes_are_refused(tmp_path: Path, values: list
 
 
 def test_more_than_254_found_classes_are_refused(tmp_path: Path) -> None:
-    mask = save(tmp_path / "a.png", np.array([[0, 999]], np.uint16))
-    with pytest.raises(PeersegError, match="1000 classes were given, expected 2 to 254"):
+    mask = save(tmp_path / "a.png", np.arange(300, dtype=np.uint16)[None])
+    with pytest.raises(PeersegError, match="300 classes were given, expected 2 to 254"):
         find_class_table([mask])
+
+
+@pytest.mark.parametrize("values", [[0, 4], [0, 128], [0, 999, 255]])
+def test_values_with_wide_gaps_need_names(tmp_path: Path, values: list[int]) -> None:
+    mask = save(tmp_path / "a.png", np.array([values], np.uint16))
+    with pytest.raises(PeersegError, match=r"hold only the values .*leave most class numbers .*write a classes\.yaml"):
+        find_class_table([mask])
+
+
+def test_a_few_classes_may_be_missing_from_the_masks(tmp_path: Path) -> None:
+    mask = save(tmp_path / "a.png", np.array([[0, 2]], np.uint8))
+    assert len(find_class_table([mask]).space) == 3

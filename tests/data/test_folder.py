@@ -199,9 +199,19 @@ def test_a_root_without_images_folder_is_named(tmp_path: Path) -> None:
         ImageFolder(tmp_path)
 
 
-def test_a_missing_lists_folder_is_named(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(PeersegError, match="nowhere"):
-        ImageFolder(folder, lists=tmp_path / "nowhere")
+@pytest.mark.parametrize("name", ["nowhere", "photos/images"])
+def test_a_lists_folder_without_lists_is_named(folder: Path, tmp_path: Path, name: str) -> None:
+    with pytest.raises(
+        PeersegError, match=rf"{name}' holds none of train\.txt, val\.txt, labeled\.txt, unlabeled\.txt"
+    ):
+        ImageFolder(folder, lists=tmp_path / name)
+
+
+@pytest.mark.parametrize("suffix", [".jpg", ".JPEG", ".webp"])
+def test_a_mask_in_a_lossy_format_is_refused(folder: Path, suffix: str) -> None:
+    write_picture(folder / "masks" / f"img6{suffix}")
+    with pytest.raises(PeersegError, match=rf"img6\{suffix}' is no mask: lossy formats change class values"):
+        ImageFolder(folder)
 
 
 @pytest.mark.parametrize("val", [0.0, 1.0, -0.1, 5])
@@ -219,7 +229,7 @@ def test_a_folder_without_images_is_refused(tmp_path: Path) -> None:
 
 def test_a_folder_without_masks_is_refused(folder: Path) -> None:
     shutil.rmtree(folder / "masks")
-    with pytest.raises(PeersegError, match=r"masks' holds no mask, expected ROOT/images"):
+    with pytest.raises(PeersegError, match=r"0 labeled images were found below .*val\.txt: ROOT/images"):
         ImageFolder(folder)
 
 

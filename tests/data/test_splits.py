@@ -18,7 +18,7 @@ def test_without_a_pattern_every_id_stands_alone() -> None:
     assert group(IDS, None) == ALONE
 
 
-@pytest.mark.parametrize("pattern", [r"(clip\d+)_", r"clip\d+"])
+@pytest.mark.parametrize("pattern", [r"(clip\d+)_\d", r"clip\d+"])
 def test_a_pattern_keeps_clips_together(pattern: str) -> None:
     shuffled = random.Random(0).sample(IDS, len(IDS))
     groups = group(shuffled, pattern)
@@ -148,6 +148,12 @@ def test_lists_are_read_back_as_written(tmp_path: Path) -> None:
         [],
         ["c"],
     ]
+
+
+def test_lists_that_cannot_be_written_are_named(tmp_path: Path) -> None:
+    (tmp_path / "taken").touch()
+    with pytest.raises(PeersegError, match=r"cannot write '.*taken'"):
+        write_lists(tmp_path / "taken", Split(["a"], [], ["b"]))
 
 
 def test_empty_lines_and_comments_are_left_out(tmp_path: Path) -> None:
