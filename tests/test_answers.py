@@ -9,7 +9,6 @@ import PIL.Image
 import pytest
 
 import peerseg
-from conftest import write_labels, write_picture
 from peerseg.answers import evaluate_run, predict_files
 from peerseg.cli import main
 from peerseg.data import ImageFolder
@@ -21,10 +20,16 @@ from peerseg.inference.evaluate import Scores, class_iou
 from peerseg.report.pictures import overlay
 from peerseg.runs import RunFolder
 
+# Coarse blocks that a tiny network can learn a little in few steps, so that networks and votes differ.
 SIZES = [(20, 24), (21, 27), (33, 19), (17, 40), (16, 16), (25, 23), (20, 20), (19, 31)]
 VOTES = ("single", "net2", "net3", "mc", "sv", "hv")
 TINY = ["--network.name", "small", "--network.width", "4", "--loader.crop", "16", "--loader.batch", "2"]
-TINY += ["--loader.workers", "0", "--steps", "4", "--evaluation.every", "2"]
+TINY += ["--loader.workers", "0", "--steps", "16", "--evaluation.every", "8", "--optimizer.rate", "0.3"]
+
+
+def save(path: Path, pixels: np.ndarray) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    PIL.Image.fromarray(pixels.astype(np.uint8)).save(path)
 
 
 @pytest.fixture(scope="module")
@@ -33,12 +38,15 @@ def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("data") / "photos"
     for k, size in enumerate(SIZES):
         name = f"day.{k // 4}/img{k}.png"
-        write_picture(root / "images" / name, seed=k, size=size)
+        random = np.random.default_rng(k)
+        mask = random.integers(0, 2, (5, 5), dtype=np.uint8).repeat(8, 0).repeat(8, 1)[: size[0], : size[1]]
+        picture = mask[:, :, None] * 80 + random.integers(0, 176, (*size, 3))
+        save(root / "images" / name, picture)
         if k < 5:
-            write_labels(root / "masks" / name, seed=k, size=size)
+            save(root / "masks" / name, mask)
     mask = np.array(PIL.Image.open(root / "masks" / "day.1" / "img4.png"))
     mask[:4], mask[4] = 255, 254
-    PIL.Image.fromarray(mask).save(root / "masks" / "day.1" / "img4.png")
+    save(root / "masks" / "day.1" / "img4.png", mask)
     (root / "val.txt").write_text("day.0/img3\nday.1/img4\n")
     (root / "classes.yaml").write_text("classes: [ground, tree]\n")
     (root / "masks" / "none").mkdir()
@@ -70,7 +78,7 @@ def labels(path: Path) -> np.ndarray:
 
 def test_training_leaves_a_report(run: Path) -> None:
     assert (run / "report.html").is_file()
-    assert {row["step"] for row in RunFolder.open(run).rows("metrics.csv")} == {"2", "4"}
+    assert {row["step"] for row in RunFolder.open(run).rows("metrics.csv")} == {"8", "16"}
 
 
 def test_evaluate_files_and_training_agree_to_the_last_pixel(
@@ -80,7 +88,7 @@ def test_evaluate_files_and_training_agree_to_the_last_pixel(
     told = json.loads(capsys.readouterr().out)
     dataset = ImageFolder(photos)
     judges = dataset.split().val
-    rows = metrics_of(RunFolder.open(run), 4)
+    rows = metrics_of(RunFolder.open(run), 16)
 
     assert list(told) == ["miou", "iou", "disagreement", "images"]
     assert tuple(told["miou"]) == tuple(told["iou"]) == tuple(rows) == VOTES
@@ -94,14 +102,25 @@ def test_evaluate_files_and_training_agree_to_the_last_pixel(
         assert matrix.sum() == 17 * 40 + 11 * 16, "ignored and unlabeled pixels are not counted"
 
 
+def test_networks_and_votes_differ_enough_to_be_told_apart(run: Path, answers: Path) -> None:
+    shown = {vote: [labels(answers / vote / f"day.{k // 4}/img{k}.png") for k in range(8)] for vote in VOTES}
+    joined = {vote: np.concatenate([one.ravel() for one in maps]).tobytes() for vote, maps in shown.items()}
+
+    assert all(set(joined[vote]) == {0, 1} for vote in VOTES)
+    assert len({joined[vote] for vote in ("single", "net2", "net3")}) == 3
+    assert len(set(joined.values())) >= 5
+    assert len(set(evaluate_run(run, "last").as_dict()["miou"].values())) >= 4
+
+
 def test_disagreement_is_the_same_in_files_evaluation_and_training(run: Path, photos: Path, answers: Path) -> None:
     told = evaluate_run(run, "last").disagreement
     maps = [np.asarray(PIL.Image.open(answers / "sv" / "disagreement" / f"day.{k // 4}/img{k}.png")) for k in (3, 4)]
     differing = sum(int((one == 255).sum()) for one in maps)
 
     assert set(np.unique(np.concatenate([one.ravel() for one in maps]))) <= {0, 255}
+    assert 0 < told < 100
     assert told == 100 * differing / sum(one.size for one in maps)
-    assert {row["disagreement"] for row in metrics_of(RunFolder.open(run), 4).values()} == {told}
+    assert {row["disagreement"] for row in metrics_of(RunFolder.open(run), 16).values()} == {told}
 
 
 def test_python_gives_the_labels_of_the_files(run: Path, photos: Path, answers: Path) -> None:
@@ -180,6 +199,18 @@ def test_data_of_other_classes_is_refused(run: Path, photos: Path, tmp_path: Pat
         PeersegError, match=r"the data now has the classes ground, road, the run was trained on ground, tree: restore"
     ):
         evaluate_run(other)
+
+
+def test_other_val_images_than_in_training_are_refused(run: Path, photos: Path) -> None:
+    before = (photos / "val.txt").read_text()
+    try:
+        (photos / "val.txt").write_text("day.0/img0\nday.1/img4\n")
+        with pytest.raises(
+            PeersegError, match=r"the val images are not those of the run .* restore the lists and masks"
+        ):
+            evaluate_run(run)
+    finally:
+        (photos / "val.txt").write_text(before)
 
 
 @pytest.mark.parametrize(

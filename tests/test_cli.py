@@ -1,6 +1,7 @@
 """The command line: words in, exit codes and single sentences out."""
 
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -152,6 +153,8 @@ def test_the_words_of_the_process_are_taken(monkeypatch: pytest.MonkeyPatch, cap
         ),
         ("train --resume runs/x --protocol code", "--resume takes a run folder alone"),
         ("train --resume runs/x --out runs/y", "--resume takes a run folder alone"),
+        ("train --resume runs/x --print_config", "--resume takes a run folder alone"),
+        ("train demo --steps.x 3", "'steps.x' is no setting: 'steps' has no parts"),
     ],
 )
 def test_mistakes_are_one_line(
@@ -167,7 +170,7 @@ def test_mistakes_are_one_line(
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        ("--data.root nowhere", "'nowhere' is no folder, expected ROOT/images/*.jpg and ROOT/masks/*.png"),
+        ("--data.root nowhere", "nowhere' is no folder, expected ROOT/images/*.jpg and ROOT/masks/*.png"),
         ("--method.count 1", "n-CPS was given 1 network, expected at least 2: set method.count to 2 or more"),
         ("--method.name ncps --method.count 1", "n-CPS was given 1 network, expected at least 2"),
         ("--evaluation.best svv", "evaluation.best is 'svv'; did you mean 'sv'?"),
@@ -312,9 +315,21 @@ def test_other_settings_are_refused_by_name(begun: Path, idle: None, line: str, 
     assert sentence == f"{named} cannot change when {str(begun)!r} is resumed: leave it out, or start a new run with it"
 
 
-def test_printing_the_settings_of_a_run_does_not_train_it(begun: Path, idle: None, capsys: Capture) -> None:
-    assert main(["train", "--resume", str(begun), "--print_config"]) == 0
-    assert yaml.safe_load(capsys.readouterr().out) == yaml.safe_load((begun / CONFIG).read_text())
+def test_a_method_of_one_s_own_is_found_in_the_folder_one_works_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", sys.path.copy())
+    Path("cli_lab.py").write_text(
+        "from peerseg.methods import Supervised\nclass Mine(Supervised):\n"
+        "    def __init__(self, networks, *, share: float = 0.5):\n        super().__init__(networks)\n"
+    )
+    config = printed(["train", "demo", "--method.name", "cli_lab:Mine", "--method.share", "0.25"], capsys)
+
+    assert config["method"] == {"name": "cli_lab:Mine", "count": 3, "share": 0.25}
+    assert "says nothing of the method 'cli_lab:Mine'" in refusal(
+        ["train", "demo", "--method.name", "cli_lab:Mine", "--protocol", "code"], capsys
+    )
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from conftest import TINY
 from peerseg import demo as module
 from peerseg.cli import main
 from peerseg.demo import arms, verdict_sentence
-from peerseg.experiment.results import Difference
+from peerseg.experiment.results import Difference, Study
 from peerseg.experiment.settings import Settings, settings_of
 
 ARMS = ["supervised", "supervised-ensemble", "ncps"]
@@ -51,6 +51,29 @@ def test_the_verdict_has_what_others_rely_on(out: Path) -> None:
         verdict["gain"] == verdict["arms"]["ncps"]["miou"]["sv"] - verdict["arms"]["supervised-ensemble"]["miou"]["sv"]
     )
     assert all(0 <= value <= 100 for found in verdict["arms"].values() for value in found["miou"].values())
+
+
+def test_means_and_the_gain_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    votes = {"ncps": {"single": 50.0, "sv": 60.0}, "supervised-ensemble": {"single": 40.0, "sv": 56.5}}
+    scores = {
+        arm: {seed: {vote: {"miou": value + seed} for vote, value in found.items()} for seed in (0, 1)}
+        for arm, found in {"supervised": {"single": 33.0}, **votes}.items()
+    }
+    scores["ncps"][1]["sv"]["miou"] = 64.0
+    study = Study({arm: dict.fromkeys((0, 1)) for arm in ARMS}, scores)  # type: ignore[arg-type]
+    monkeypatch.setattr(module, "run_study", lambda *_, **__: study)
+    monkeypatch.setattr(module, "report_study", lambda *_, **__: None)
+    module.demo(tmp_path, (0, 1), steps=2)
+    verdict = json.loads((tmp_path / "verdict.json").read_text())
+
+    assert {arm: found["miou"] for arm, found in verdict["arms"].items()} == {
+        **{"supervised": {"single": 33.5}, "supervised-ensemble": {"single": 40.5, "sv": 57.0}},
+        **{"ncps": {"single": 50.5, "sv": 62.0}},
+    }
+    # 3.5 and 6.5: mean 5, half width 12.7062 * 1.5.
+    assert verdict["gain"] == 5.0
+    assert verdict["interval"] == pytest.approx([5 - 19.0593, 5 + 19.0593])
+    assert verdict["verdict"].startswith("These seeds cannot tell")
 
 
 def test_the_page_is_self_contained_and_carries_the_verdict(out: Path) -> None:

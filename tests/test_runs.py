@@ -53,6 +53,25 @@ def test_a_folder_with_other_files_and_a_file_are_refused(tmp_path: Path) -> Non
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 
+def test_what_a_kill_left_of_the_settings_is_in_nobody_s_way(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / f".{CONFIG}.123").write_text("see")
+
+    assert RunFolder.create(tmp_path / "run", {"seed": 0}).settings() == {"seed": 0}
+
+
+def test_only_a_run_that_never_began_is_discarded(run: RunFolder) -> None:
+    run.append(LOSSES, [{"step": 1, "rate": 0.5}])
+    run.discard()
+    assert run.settings()["seed"] == 3
+
+    (run.path / LOSSES).unlink()
+    with run.lock():
+        pass
+    run.discard()
+    assert not run.path.exists()
+
+
 def test_a_run_below_a_file_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(PeersegError, match=r"cannot write .*file/run': .*; choose a folder you may write to"):
@@ -106,12 +125,16 @@ def test_rows_after_a_step_are_dropped_from_both_tables(run: RunFolder) -> None:
 
     assert [row["step"] for row in run.rows(LOSSES)] == ["1", "2", "3"]
     assert run.rows(LOSSES)[-1]["rate"] == "0.25"
-    assert not (run.path / METRICS).exists()
+    assert run.rows(METRICS) == []
+    run.append(METRICS, [{"step": 3, "vote": "hv"}])
+    assert run.rows(METRICS) == [{"step": "3", "vote": "hv"}]
 
 
 def test_fact_files_are_json(run: RunFolder) -> None:
+    assert run.read_json("environment.json") == {}
     run.write_json("environment.json", {"device": "cpu"})
     assert json.loads((run.path / "environment.json").read_text()) == {"device": "cpu"}
+    assert run.read_json("environment.json") == {"device": "cpu"}
 
 
 def test_a_write_that_fails_leaves_the_old_file(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,9 @@ from peerseg.data.splits import digest, read_list
 from peerseg.errors import PeersegError
 from peerseg.splitting import split_folder
 
+BY_CLIP = "^([a-z]+[0-9]+)_"
 LISTS = ("labeled", "unlabeled", "val")
+WILD = ["wild4_0", "wild4_1"]
 FRAMES = [f"clip{clip}_{frame}" for clip in range(4) for frame in range(3)]
 
 
@@ -24,7 +26,7 @@ def clips(tmp_path: Path) -> Path:
     for k, name in enumerate(FRAMES):
         write_picture(root / "images" / f"{name}.png", seed=k)
         write_labels(root / "masks" / f"{name}.png", seed=k, classes=3 if name == "clip2_1" else 2)
-    for name in ("wild_a", "wild_b"):
+    for name in WILD:
         write_picture(root / "images" / f"{name}.png", seed=99)
     return root
 
@@ -44,7 +46,7 @@ def test_every_rth_of_what_val_leaves(clips: Path) -> None:
 
     assert len(found["val"]) == 3
     assert found["labeled"] == rest[::3]
-    assert found["unlabeled"] == [id for id in rest if id not in rest[::3]] + ["wild_a", "wild_b"]
+    assert found["unlabeled"] == [id for id in rest if id not in rest[::3]] + WILD
     assert lines == [f"wrote 3 labeled, 8 unlabeled, 3 val to {clips} (split {digest(ImageFolder(clips).split())})"]
 
 
@@ -82,7 +84,7 @@ def test_every_image_has_one_part(clips: Path) -> None:
     split_folder(clips, clips, labels=3)
     together = [id for ids in lists(clips).values() for id in ids]
 
-    assert sorted(together) == sorted([*FRAMES, "wild_a", "wild_b"])
+    assert sorted(together) == sorted([*FRAMES, *WILD])
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -119,7 +121,7 @@ def test_cover_ignores_what_is_no_class(clips: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("choice", [{"every_rth": 2}, {"labels": 4}, {"labels": 4, "cover": True}])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_groups_stay_together(clips: Path, choice: dict[str, int], seed: int) -> None:
-    split_folder(clips, clips, group_by="^(clip[0-9]+)_", seed=seed, **choice)
+    split_folder(clips, clips, group_by=BY_CLIP, seed=seed, **choice)
     found = lists(clips)
     masked = {name: {clip(id) for id in ids if id in FRAMES} for name, ids in found.items()}
 
@@ -127,6 +129,21 @@ def test_groups_stay_together(clips: Path, choice: dict[str, int], seed: int) ->
     assert masked["val"]
     assert sum(len(clips_of) for clips_of in masked.values()) == 4, "no clip is in two parts"
     assert len(found["labeled"]) % 3 == 0
+
+
+def test_bare_images_of_a_val_group_are_left_out_and_it_is_said(clips: Path, tmp_path: Path) -> None:
+    for name in ("clip2_8", "clip2_9", "clip3_9"):
+        write_picture(clips / "images" / f"{name}.png", seed=7)
+    (clips / "val.txt").write_text("".join(f"{id}\n" for id in FRAMES if clip(id) == "clip2"))
+    lines = split_folder(clips, tmp_path / "out", labels=3, group_by=BY_CLIP)
+    alone = split_folder(clips, tmp_path / "alone", labels=3)
+    unlabeled = lists(tmp_path / "out")["unlabeled"]
+
+    assert "left out 2 images without masks that belong to groups of val images" in lines
+    assert {"clip3_9", *WILD} <= set(unlabeled)
+    assert not {id for id in unlabeled if clip(id) == "clip2"}
+    assert not any("left out" in line for line in alone)
+    assert {"clip2_8", "clip2_9"} <= set(lists(tmp_path / "alone")["unlabeled"])
 
 
 def test_a_val_list_is_kept(clips: Path, tmp_path: Path) -> None:
@@ -177,12 +194,12 @@ def test_lists_are_not_overwritten(clips: Path, tmp_path: Path, name: str) -> No
 def test_a_val_list_that_cuts_a_group_is_refused(clips: Path) -> None:
     (clips / "val.txt").write_text("clip1_2\nclip0_0\n")
     with pytest.raises(PeersegError, match=r"val.txt holds '\w+' but not '\w+' of the same group: list whole groups"):
-        split_folder(clips, clips, labels=2, group_by="^(clip[0-9]+)_")
+        split_folder(clips, clips, labels=2, group_by=BY_CLIP)
 
 
 def test_a_val_list_of_whole_groups_is_kept(clips: Path, tmp_path: Path) -> None:
     (clips / "val.txt").write_text("".join(f"{id}\n" for id in FRAMES if clip(id) == "clip2"))
-    split_folder(clips, tmp_path / "out", labels=3, group_by="^(clip[0-9]+)_")
+    split_folder(clips, tmp_path / "out", labels=3, group_by=BY_CLIP)
     found = lists(tmp_path / "out")
 
     assert {clip(id) for id in found["val"]} == {"clip2"}

@@ -43,9 +43,7 @@ def split_folder(
         raise PeersegError("give either --every R (every R-th image) or --labels N (N images at random)")
     if cover and labels is None:
         raise PeersegError("--cover draws classes first, which needs --labels N")
-    existing = [out / f"{name}.txt" for name in ("labeled", "unlabeled") if (out / f"{name}.txt").exists()]
-    if existing:
-        raise PeersegError(f"{str(existing[0])!r} exists already: remove it, or choose another --out")
+    _refuse_existing(out)
     folder = ImageFolder(root, val=val, seed=seed)
     judges, masked = _val_and_rest(folder, root, val, group_by, seed)
     lines = (
@@ -68,6 +66,12 @@ def split_folder(
     if out != root:
         lines.append(f"train on it with --data.root {root} --data.lists {out}")
     return lines
+
+
+def _refuse_existing(out: Path) -> None:
+    for path in (out / "labeled.txt", out / "unlabeled.txt"):
+        if path.exists():
+            raise PeersegError(f"{str(path)!r} exists already: remove it, or choose another --out")
 
 
 def _val_and_rest(

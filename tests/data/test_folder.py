@@ -95,7 +95,7 @@ def test_a_val_list_is_drawn_and_said(folder: Path) -> None:
     dataset = ImageFolder(folder, val=0.4, seed=1)
     split = dataset.split()
     assert (len(split.labeled), len(split.val)) == (3, 2)
-    assert any("no val.txt: drew 2 of the 5 labeled images to judge by (data.seed 1)" in note for note in dataset.notes)
+    assert any("no val.txt: drew 2 of the 5 labeled images to judge by (seed 1)" in note for note in dataset.notes)
     assert ImageFolder(folder, val=0.4, seed=1).split() == split
     assert len({ImageFolder(folder, val=0.4, seed=seed).split().val for seed in range(8)}) > 2
 
@@ -323,5 +323,11 @@ def test_overlapping_lists_are_refused(folder: Path, one: str, other: str) -> No
 
 def test_an_id_listed_twice_is_refused(folder: Path) -> None:
     write_list(folder, "val", "img1", "img1.png")
-    with pytest.raises(PeersegError, match="the val list names 1 ids twice"):
+    with pytest.raises(PeersegError, match="val.txt. names .img1. twice"):
+        ImageFolder(folder)
+
+
+def test_a_list_that_names_an_image_twice_is_refused(folder: Path) -> None:
+    (folder / "unlabeled.txt").write_text("img6\nimg7\nimg6.png\n")
+    with pytest.raises(PeersegError, match="names 'img6' twice"):
         ImageFolder(folder)

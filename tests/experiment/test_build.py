@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 import torch
 
-from conftest import write_labels
+from conftest import TINY, write_labels
 from peerseg.data import Shapes, Split
 from peerseg.errors import PeersegError
 from peerseg.experiment.build import build, build_dataset, build_method, default_vote, protocol_of, seeded
 from peerseg.experiment.plans import EvaluationPlan
 from peerseg.experiment.settings import Settings, settings_of
+from peerseg.experiment.tables import NETWORKS, imported
 from peerseg.inference import Protocol
+from peerseg.networks.small import SmallNetwork
 
 Tiny = Callable[..., Settings]
 
@@ -100,6 +102,21 @@ def test_colors_of_the_data_reach_every_network_and_the_views(tiny: Tiny) -> Non
     for network in method.networks:
         np.testing.assert_allclose(network.mean.numpy(), pixels.mean(axis=0), atol=1e-5)
         np.testing.assert_allclose(network.std.numpy(), pixels.std(axis=0), atol=1e-5)
+
+
+def test_colors_of_the_data_need_a_network_that_takes_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Fixed(SmallNetwork):
+        def __init__(self, classes: int, *, channels: int = 3) -> None:
+            super().__init__(classes, channels=channels, width=4)
+
+    monkeypatch.setitem(NETWORKS, "fixed", "a:b")
+    monkeypatch.setattr("peerseg.experiment.tables.imported", lambda path: Fixed if path == "a:b" else imported(path))
+    recipe = {name: value for name, value in TINY.items() if not name.startswith("network.")}
+    settings = settings_of("demo", recipe | {"network.name": "fixed", "loader.normalization": "data"})[0]
+    with pytest.raises(
+        PeersegError, match=r"'data', but the network 'fixed' takes no mean and std: set loader.normaliz"
+    ):
+        build(settings)
 
 
 def test_all_networks_normalize_as_the_first_does(tiny: Tiny) -> None:

@@ -55,7 +55,6 @@ def test_a_missing_setting_says_what_it_is_and_how_to_give_it() -> None:
         ("1e-3", float, 0.001),
         (True, bool, True),
         ("a", str, "a"),
-        ("a/b", str | Path, "a/b"),
         (None, int | None, None),
         (4, int | None, 4),
         (3, int | float, 3),
@@ -78,6 +77,16 @@ def test_values_that_fit(value: Any, hint: Any, wanted: Any) -> None:
 
     assert found == wanted
     assert type(found) is type(wanted)
+
+
+def test_a_path_is_the_same_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", "/home/me")
+
+    assert convert("data.root", "a/b", str | Path) == str(tmp_path / "a" / "b")
+    assert convert("data.root", "~/photos", str | Path) == "/home/me/photos"
+    assert convert("data.lists", "/a", str | Path | None) == "/a"
+    assert convert("data.lists", None, str | Path | None) is None
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,5 @@ def test_a_checkpoint_of_other_classes_is_refused(copy: Path) -> None:
 def test_a_damaged_checkpoint_is_never_used(copy: Path) -> None:
     for path in (copy / "checkpoints").glob("best-*/network1.safetensors"):
         path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(
-        PeersegError, match=r"no checkpoint of this run is whole: .*network1.safetensors is not what was"
-    ):
+    with pytest.raises(PeersegError, match=r"checkpoint of this run is whole: .*network1.safetensors is not what was"):
         Ensemble(copy)

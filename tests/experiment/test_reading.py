@@ -89,6 +89,13 @@ def test_a_method_without_a_protocol_keeps_its_settings() -> None:
     assert protocol_overrides("paper", "supervised") == {}
 
 
+def test_a_method_that_no_protocol_knows_is_refused() -> None:
+    with pytest.raises(
+        PeersegError, match=r"--protocol paper says nothing of the method 'my.lab:Swap': give its settings one"
+    ):
+        protocol_overrides("paper", "my.lab:Swap")
+
+
 def test_an_unknown_protocol_names_the_nearest() -> None:
     with pytest.raises(PeersegError, match="--protocol is 'papper'; did you mean 'paper'"):
         protocol_overrides("papper", "ncps")

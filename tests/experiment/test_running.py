@@ -1,7 +1,9 @@
 """Running: a folder before anything slow, resumed to the same numbers, never mixed, and said what is going to happen."""
 
 import json
+import re
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ import pytest
 import yaml
 
 from conftest import TINY
+from peerseg.data import Shapes, Split
 from peerseg.data.splits import digest
 from peerseg.errors import PeersegError
 from peerseg.experiment import running
@@ -72,7 +75,7 @@ def test_a_run_leaves_what_the_contract_names(finished_run: Path, settings: Sett
 def test_the_environment_says_what_a_result_depends_on(finished_run: Path, settings: Settings) -> None:
     facts = json.loads((finished_run / "environment.json").read_text())
 
-    assert {"versions", "commit", "split", "device", "threads"} <= facts.keys()
+    assert {"versions", "commit", "split", "val", "device", "threads"} <= facts.keys()
     assert {"peerseg", "python", "torch", "numpy"} <= facts["versions"].keys()
     assert facts["split"] == digest(build(settings).split)
 
@@ -94,6 +97,7 @@ def test_settings_that_are_refused_leave_the_folder_free(
         start(tiny({"method.count": 1}), tmp_path / "run")
     monkeypatch.setattr(running, "fit", lambda *_: None)
 
+    assert not (tmp_path / "run").exists()
     assert start(tiny(), tmp_path / "run").settings()["method"]["count"] == 3
 
 
@@ -161,6 +165,14 @@ def test_a_checkpoint_of_another_number_of_networks_is_refused(begun: Path) -> N
         resume(begun)
 
 
+def test_changed_data_is_refused(begun: Path, idle: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Shapes, "split", lambda self: Split(self.ids[:2], self.ids[2:8], self.ids[8:]))
+    with pytest.raises(
+        PeersegError, match=r"the data of .*begun' has changed: its split was \w+ and is \w+ now; restore"
+    ):
+        resume(begun)
+
+
 def test_ensure_reads_a_finished_run(finished: Path, settings: Settings, idle: None) -> None:
     assert ensure(settings.with_(loader__workers=3), finished).path == finished
 
@@ -210,3 +222,19 @@ def test_outside_a_repository_there_is_no_commit(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr("peerseg.experiment.running.subprocess.run", missing)
     assert commit() is None
+
+
+def test_a_repository_of_somebody_else_is_not_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b.c"]
+    module = tmp_path / "running.py"
+    module.write_text("")
+    monkeypatch.setattr(running, "__file__", str(module))
+    subprocess.run([*git, "init", "-q"], check=True)
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "theirs"], check=True)
+    assert commit() is None
+
+    subprocess.run([*git, "add", "running.py"], check=True)
+    subprocess.run([*git, "commit", "-q", "-m", "ours"], check=True)
+    found = commit()
+    assert found is not None
+    assert re.fullmatch(r"[0-9a-f]{40}", found)

@@ -22,6 +22,8 @@ from peerseg.report.panels import GAP, panels, write_sheet
 from peerseg.report.table import class_table, mean_table
 from peerseg.runs import RunFolder
 
+# So long and so fast that networks and votes differ.
+LONGER = TINY | {"steps": 10, "evaluation.every": 5, "optimizer.rate": 1.0}
 ARMS = {"alone & <first>": {"method.name": "supervised", "method.count": 1}, "ncps": {}}
 
 
@@ -29,7 +31,7 @@ ARMS = {"alone & <first>": {"method.name": "supervised", "method.count": 1}, "nc
 def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
     folder = tmp_path_factory.mktemp("study")
     runs = {
-        arm: {0: start(settings_of("demo", TINY | own)[0], folder / str(k))}
+        arm: {0: start(settings_of("demo", LONGER | own)[0], folder / str(k))}
         for k, (arm, own) in enumerate(ARMS.items())
     }
     return Study(runs, {arm: {0: metrics_of(seeds[0])} for arm, seeds in runs.items()})
@@ -87,6 +89,7 @@ def test_pictures_show_image_truth_networks_vote_and_disagreement(study: Study, 
     image, truth, *networks, answer, apart = [picture[::5, ::5] for picture in pictures_of(page)[:7]]
     paint = dataset.label_space.paint
 
+    assert len({picture.tobytes() for picture in (*networks, answer, apart)}) == 5, "every column is its own"
     assert re.findall(r"<th>(image|truth|single|net2|net3|sv|disagreement)</th>", page)[-7:] == [
         *("image", "truth", "single", "net2", "net3", "sv", "disagreement")
     ]

@@ -47,7 +47,7 @@ class ClassTable:
                 "such as `classes: {0: {name: road, color: '#804080'}}`"
             )
         table = self.values if stored.ndim == 2 else self.colors
-        numbers = stored.astype(np.int64) if stored.ndim == 2 else pack(stored)
+        numbers = whole_numbers(stored, path) if stored.ndim == 2 else pack(stored)
         keys = np.array(sorted(table), np.int64)
         places = np.searchsorted(keys, numbers).clip(max=len(keys) - 1)
         strange = numbers[keys[places] != numbers]
@@ -55,6 +55,23 @@ class ClassTable:
             raise PeersegError(_unknown_value(strange, stored.ndim == 3, path, self))
         translated: Mask = np.array([table[key] for key in keys.tolist()], np.uint8)[places]
         return translated
+
+
+def whole_numbers(stored: npt.NDArray[Any], path: Path) -> npt.NDArray[np.int64]:
+    """The values of a mask, refusing what would have to be rounded.
+
+    Args:
+        stored: (H, W) as read.
+        path: The file, for the message.
+
+    Returns:
+        The same values.
+    """
+    if stored.dtype.kind not in "biu":
+        raise PeersegError(
+            f"{str(path)!r} holds {stored.dtype} values, expected whole class numbers: save it as integers"
+        )
+    return stored.astype(np.int64)
 
 
 def pack(colors: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
@@ -80,8 +97,8 @@ def read_class_table(path: Path) -> ClassTable:
         The class table.
     """
     try:
-        declared = yaml.safe_load(path.read_text(encoding="utf8"))
-    except yaml.YAMLError as error:
+        declared = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise PeersegError(
             f"{str(path)!r} is no YAML ({error}): write it like `{EXAMPLE}`".replace("\n", " ")
         ) from error
@@ -106,11 +123,14 @@ def read_class_table(path: Path) -> ClassTable:
             raise PeersegError(f"{str(path)!r} declares {declared[state]!r} as a class and as {state}: decide for one")
     numbers = [state if isinstance(state, int) else None for state in (ignore, unlabeled)]
     packed = [_packed(_color(state, path)) if isinstance(state, (str, list)) else None for state in (ignore, unlabeled)]
-    return ClassTable(
-        space,
-        value_table(values, *numbers),
-        value_table([_packed(color) for color in colors], *packed) if colors else {},
-    )
+    shades = [*(_packed(color) for color in colors), *(shade for shade in packed if shade is not None)]
+    twice = next((shade for shade in shades if shades.count(shade) > 1), None)
+    if twice is not None:
+        raise PeersegError(
+            f"{str(path)!r} gives the color '#{twice:06x}' twice: give every class and state its own color"
+        )
+    by_color = value_table([_packed(color) for color in colors], *packed) if colors else {}
+    return ClassTable(space, value_table(values, *numbers), by_color)
 
 
 def find_class_table(masks: Iterable[Path]) -> ClassTable:
@@ -130,7 +150,7 @@ def find_class_table(masks: Iterable[Path]) -> ClassTable:
             raise PeersegError(
                 f"{str(path)!r} is in color, expected class numbers: write a classes.yaml that gives every class its color"
             )
-        found |= set(np.unique(stored.astype(np.int64)).tolist())
+        found |= set(np.unique(whole_numbers(stored, path)).tolist())
         palette = palette or mask_palette(path)
     classes = found - {IGNORE, UNLABELED}
     if len(classes) > 1 and 2 * len(classes) <= max(classes):

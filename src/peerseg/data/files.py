@@ -1,6 +1,7 @@
 """Reading and writing single image and mask files; a file that cannot be read is named in one sentence."""
 
 import os
+import struct
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import PIL.Image
 import PIL.ImageOps
+import PIL.TiffImagePlugin
 
 from peerseg.data.dataset import Image
 from peerseg.data.labels import LabelSpace, Mask
@@ -19,6 +21,7 @@ from peerseg.errors import PeersegError
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp", ".npy")
 MASK_SUFFIXES = (".png", ".bmp", ".tif", ".tiff", ".npy")
 LOSSY_SUFFIXES = (".jpg", ".jpeg", ".webp")
+BITS_PER_SAMPLE = 258  # the TIFF tag
 ORIENTATION = 0x0112  # the EXIF tag that phones set; 5 to 8 turn the picture by a quarter
 
 
@@ -72,19 +75,34 @@ def _decode(path: Path) -> npt.NDArray[Any]:
         return _read_deep_png(path)
     try:
         with PIL.Image.open(path) as file:
-            upright = PIL.ImageOps.exif_transpose(file)
-            return _plain_array(upright)
-    except PIL.UnidentifiedImageError:
+            if not _loses_bands(file):
+                return _plain_array(PIL.ImageOps.exif_transpose(file))
+    except (PIL.UnidentifiedImageError, ValueError):
         if path.suffix.lower() not in (".tif", ".tiff") or path.stat().st_size == 0:
             raise
-        return _read_many_bands(path)
+    return _read_many_bands(path)
+
+
+def _loses_bands(file: PIL.Image.Image) -> bool:
+    # Pillow keeps only the high byte of 16-bit colors and the first page of a stack of bands.
+    if not isinstance(file, PIL.TiffImagePlugin.TiffImageFile):
+        return False
+    deep = max(file.tag_v2.get(BITS_PER_SAMPLE, (1,))) == 16
+    return file.n_frames > 1 or (deep and len(file.getbands()) > 1)
+
+
+def _refuse_bomb(pixels: int) -> None:
+    most = PIL.Image.MAX_IMAGE_PIXELS
+    if most is not None and pixels > most:
+        raise PIL.Image.DecompressionBombError(f"{pixels} pixels")
 
 
 def _plain_array(image: PIL.Image.Image) -> npt.NDArray[Any]:
     if image.mode in ("P", "PA", "1", "CMYK", "YCbCr", "LA"):
         return np.asarray(image.convert("L" if image.mode in ("1", "LA") else "RGB"))
     array = np.asarray(image)
-    return array.astype(np.uint16) if image.mode.startswith("I") and array.max(initial=0) < 2**16 else array
+    fits = array.min(initial=0) >= 0 and array.max(initial=0) < 2**16
+    return array.astype(np.uint16) if image.mode.startswith("I") and fits else array
 
 
 def _is_deep_color_png(path: Path) -> bool:
@@ -97,8 +115,14 @@ def _is_deep_color_png(path: Path) -> bool:
 def _read_deep_png(path: Path) -> npt.NDArray[Any]:
     from torchvision.io import ImageReadMode, decode_image, read_file
 
+    with path.open("rb") as file:
+        width, height = struct.unpack(">II", file.read(24)[16:])
+    _refuse_bomb(width * height)
     try:
-        return np.asarray(decode_image(read_file(str(path)), ImageReadMode.UNCHANGED).permute(1, 2, 0).numpy())
+        with warnings.catch_warnings():
+            # torchvision 0.29 announces the move of its decoders to torchcodec, which is no dependency of ours.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return np.asarray(decode_image(read_file(str(path)), ImageReadMode.UNCHANGED).permute(1, 2, 0).numpy())
     except RuntimeError as error:
         raise OSError(str(error)) from error
 
@@ -110,7 +134,10 @@ def _read_many_bands(path: Path) -> npt.NDArray[Any]:
         raise PeersegError(
             f"{str(path)!r} has bands that need one more package: pip install 'peerseg[tiff]'"
         ) from error
-    array = np.asarray(tifffile.imread(path))
+    with tifffile.TiffFile(path) as file:
+        height, width = sorted(file.series[0].shape)[-2:]  # bands are fewer than rows and columns
+        _refuse_bomb(height * width)
+        array = np.asarray(file.asarray(series=0))
     return np.moveaxis(array, 0, -1) if array.ndim == 3 and array.shape[0] < min(array.shape[1:]) else array
 
 

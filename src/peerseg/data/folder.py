@@ -1,5 +1,6 @@
 """Your own pictures: ``images/``, ``masks/`` with the same names, and optionally ``unlabeled/`` and lists."""
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -106,28 +107,27 @@ class ImageFolder(SegmentationDataset):
     def _find_split(self) -> tuple[Split, list[str]]:
         lists = {name: self._read(name) for name in LISTS if (self._lists / f"{name}.txt").exists()}
         notes = []
-        train = lists.get("train", self.ids)
-        masked = [id for id in train if id in self._masks]
-        labeled = lists.get("labeled", masked)
+        train, open_ = lists.get("train", self.ids), set(lists.get("unlabeled", ()))
+        labeled = lists.get("labeled", [id for id in train if id in self._masks and id not in open_])
         if "val" in lists:
             val = lists["val"]
         elif len(labeled) < 2:
             raise PeersegError(
-                f"{len(labeled)} labeled images were found below {str(self._root)!r}, expected at least 2 (one of them judges) "
-                f"or a val.txt: {TREE}"
+                f"{len(labeled)} labeled images were found below {str(self._root)!r}, expected at least 2 (one of them "
+                f"judges) or a val.txt: {TREE}"
             )
         else:
             count = share(len(labeled), self._val)
-            val, _ = draw(group(labeled, None), count, self._seed)
+            val, labeled = draw(group(labeled, None), count, self._seed)
             notes.append(
-                f"no val.txt: drew {count} of the {len(labeled)} labeled images to judge by (data.seed {self._seed})"
+                f"no val.txt: drew {count} of the {count + len(labeled)} labeled images to judge by (seed {self._seed})"
             )
-            labeled = [id for id in labeled if id not in set(val)]
+        judges = set(val)
         if "labeled" not in lists:
-            labeled = [id for id in labeled if id not in set(val)]
-        taken = {*labeled, *val}
-        rest = [id for id in train if id not in taken and ("labeled" in lists or id not in self._masks)]
-        extra = [id for id in self.ids if "train" in lists and id.startswith("unlabeled/")]
+            labeled = [id for id in labeled if id not in judges]
+        known = judges.union(labeled)
+        rest = [id for id in train if id not in known and ("labeled" in lists or id not in self._masks)]
+        extra = [id for id in self.ids if "train" in lists and id.startswith("unlabeled/") and id not in known]
         split = Split(tuple(labeled), tuple(lists.get("unlabeled", dict.fromkeys([*rest, *extra]))), tuple(val))
         check_disjoint(split)
         self._check_masks(split)
@@ -153,6 +153,9 @@ class ImageFolder(SegmentationDataset):
             raise PeersegError(
                 f"{str(path)!r} names {strange!r}, expected an image below images/ or unlabeled/ by its path there"
             )
+        twice = next((id for id, count in Counter(ids).items() if count > 1), None)
+        if twice is not None:
+            raise PeersegError(f"{str(path)!r} names {twice!r} twice: name every image once")
         return ids
 
 

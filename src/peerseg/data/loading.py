@@ -106,9 +106,14 @@ class BatchStream(Dataset["Batch | PeersegError"]):
                 f"{unlabeled_batch} unlabeled images a step have no pairs to mix: set loader.unlabeled_batch to an even number "
                 "or method.partner to 'own'"
             )
+        if wants.unlabeled and not split.unlabeled and not (partly and wants.partner != "none"):
+            raise PeersegError(
+                "there is no unlabeled image to learn from: add images without masks, or learn from the labeled ones alone with "
+                "--method.name supervised"
+            )
         self._dataset, self._labeled = dataset, split.labeled
         self._unlabeled = UnlabeledImages(dataset, split.unlabeled)
-        self._partly = tuple(partly) if wants.partner != "none" else ()
+        self._partly = dict.fromkeys(partly) if wants.partner != "none" else {}
         self._views, self._wants = views, wants
         self._batch, self._unlabeled_batch, self._seed = batch, unlabeled_batch, seed
 
@@ -164,7 +169,7 @@ class BatchStream(Dataset["Batch | PeersegError"]):
         return self._finish(shown, geometry), pad_mask(view_mask(mask, geometry), geometry), geometry
 
     def _unlabeled_view(self, step: int, order: str, stream: str) -> tuple[View, tuple[str, ...]]:
-        pool = _Chain(self._unlabeled.ids, self._partly)
+        pool = _Chain(self._unlabeled.ids, tuple(self._partly))
         first = step * self._unlabeled_batch
         ids = [_endless(pool, first + k, self._seed, order) for k in range(self._unlabeled_batch)]
         parts = [self._one_unlabeled(id, step, slot, stream) for slot, id in enumerate(ids)]

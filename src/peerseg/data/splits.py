@@ -34,9 +34,10 @@ def group(ids: Sequence[str], pattern: str | None) -> Groups:
     groups: dict[str, list[str]] = {}
     for id in ids:
         match = compiled.search(id)
-        if match is None:
+        name = match and match.group(1 if compiled.groups else 0)
+        if name is None:
             raise PeersegError(f"--group-by {pattern!r} does not match the id {id!r}: every id needs a group")
-        groups.setdefault(match.group(1 if compiled.groups else 0), []).append(id)
+        groups.setdefault(name, []).append(id)
     return list(groups.values())
 
 
@@ -108,11 +109,11 @@ def check_disjoint(split: Split) -> None:
     parts = {"labeled": split.labeled, "unlabeled": split.unlabeled, "val": split.val}
     for one, other in (("labeled", "unlabeled"), ("labeled", "val"), ("unlabeled", "val")):
         small, large = sorted((parts[one], parts[other]), key=len)
-        seen = set(small)  # the smaller of the two: never a set of the whole pool
+        seen = set(small)
         both = next((id for id in large if id in seen), None)
         if both is not None:
             raise PeersegError(f"{both!r} is in the {one} and in the {other} list: leave it in one of them")
-    for name in ("labeled", "val"):
+    for name in ("labeled", "val"):  # never a set of the whole pool
         twice = len(parts[name]) - len(set(parts[name]))
         if twice:
             raise PeersegError(f"the {name} list names {twice} ids twice: name every id once")
@@ -144,7 +145,11 @@ def read_list(path: Path) -> list[str]:
     Returns:
         The ids as written.
     """
-    lines = [line.strip() for line in path.read_text(encoding="utf8").splitlines()]
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise PeersegError(f"{str(path)!r} is no UTF-8 text ({error.reason}): save the list as UTF-8") from error
+    lines = [line.strip() for line in text.splitlines()]
     return [line for line in lines if line and not line.startswith("#")]
 
 

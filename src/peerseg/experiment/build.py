@@ -90,13 +90,7 @@ def build(settings: Settings, watch: Watch | None = None) -> Built:
 def _stream(
     settings: Settings, dataset: SegmentationDataset, split: Split, method: Method, partly: tuple[str, ...]
 ) -> BatchStream:
-    loader, wants, first = LoaderPlan(**settings.loader), method.wants, method.network(0)
-    pool = len(split.unlabeled) + (len(partly) if wants.partner != "none" else 0)
-    if wants.unlabeled and not pool:
-        raise PeersegError(
-            "there is no unlabeled image to learn from: add images without masks, or learn from the labeled ones alone with "
-            "--method.name supervised"
-        )
+    loader, first = LoaderPlan(**settings.loader), method.network(0)
     views = ViewSettings(
         mean=tuple(first.mean.tolist()),
         std=tuple(first.std.tolist()),
@@ -110,7 +104,7 @@ def _stream(
         dataset,
         split,
         views,
-        wants,
+        method.wants,
         partly=partly,
         batch=loader.batch,
         unlabeled_batch=loader.unlabeled_count,
