@@ -25,6 +25,7 @@ SIZES = [(20, 24), (21, 27), (33, 19), (17, 40), (16, 16), (25, 23), (20, 20), (
 VOTES = ("single", "net2", "net3", "mc", "sv", "hv")
 TINY = ["--network.name", "small", "--network.width", "4", "--loader.crop", "16", "--loader.batch", "2"]
 TINY += ["--loader.workers", "0", "--steps", "16", "--evaluation.every", "8", "--optimizer.rate", "0.3"]
+TINY += ["--evaluation.window", "16", "--evaluation.flip", "true"]
 
 
 def save(path: Path, pixels: np.ndarray) -> None:
@@ -143,6 +144,20 @@ def test_the_best_checkpoint_answers_by_default(run: Path, photos: Path, tmp_pat
     assert (
         evaluate_run(run).miou("sv") == metrics_of(RunFolder.open(run), int(best.removeprefix("best-")))["sv"]["miou"]
     )
+
+
+@pytest.mark.parametrize(("asked", "other"), [("best", "last"), ("last", "best")])
+def test_the_asked_for_checkpoint_answers(run: Path, photos: Path, tmp_path: Path, asked: str, other: str) -> None:
+    copy = Path(shutil.copytree(run, tmp_path / "run"))
+    for checkpoint in copy.glob(f"checkpoints/{other}-*"):
+        shutil.rmtree(checkpoint)
+
+    assert evaluate_run(copy, asked).as_dict() == evaluate_run(run, asked).as_dict()
+    assert predict_files(copy, [photos / "images"], tmp_path / "out", which=asked) == 8
+    with pytest.raises(PeersegError, match=f"has no {other} checkpoint yet"):
+        evaluate_run(copy, other)
+    with pytest.raises(PeersegError, match=f"has no {other} checkpoint yet"):
+        predict_files(copy, [photos / "images"], tmp_path / "out", which=other)
 
 
 def test_files_of_a_folder_keep_their_place_and_stem(answers: Path) -> None:

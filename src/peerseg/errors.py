@@ -1,6 +1,7 @@
 """The errors a user can mend: one sentence with what was wrong, what was expected and what to do."""
 
 import difflib
+import math
 from collections.abc import Iterable
 
 
@@ -34,3 +35,17 @@ def nearest(name: str, known: Iterable[str]) -> str:
     names = sorted(known)
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(names)}"
+
+
+def check_between(name: str, value: float, low: float, high: float = math.inf) -> None:
+    """Refuse a number that no setting of this name can have.
+
+    Args:
+        name: The setting as the user wrote it.
+        value: What was given.
+        low: Least value.
+        high: Greatest value.
+    """
+    if not low <= value <= high:
+        wanted = f"at least {low}" if high == math.inf else f"from {low} to {high}"
+        raise PeersegError(f"{name} is {value!r}, expected a number {wanted}")

@@ -323,7 +323,7 @@ def test_overlapping_lists_are_refused(folder: Path, one: str, other: str) -> No
 
 def test_an_id_listed_twice_is_refused(folder: Path) -> None:
     write_list(folder, "val", "img1", "img1.png")
-    with pytest.raises(PeersegError, match="val.txt. names .img1. twice"):
+    with pytest.raises(PeersegError, match=r"val.txt. names .img1. twice"):
         ImageFolder(folder)
 
 

@@ -28,7 +28,7 @@ def test_as_many_unlabeled_images_as_labeled_ones_unless_told() -> None:
         ({"crop": (64, -8)}, "loader.crop is -8, expected a number above 0"),
         ({"scales": ()}, "loader.scales is 0, expected a number above 0"),
         ({"scales": (1.0, 0.0)}, "loader.scales is 0.0, expected a number above 0"),
-        ({"workers": -1}, "loader.workers is -1, expected 0 or more"),
+        ({"workers": -1}, "loader.workers is -1, expected a number at least 0"),
     ],
 )
 def test_a_loader_that_cannot_load_is_refused(keywords: dict[str, Any], sentence: str) -> None:
@@ -37,5 +37,5 @@ def test_a_loader_that_cannot_load_is_refused(keywords: dict[str, Any], sentence
 
 
 def test_an_evaluation_that_never_comes_is_refused() -> None:
-    with pytest.raises(PeersegError, match=r"evaluation.every is 0, expected 1 step or more"):
+    with pytest.raises(PeersegError, match=r"evaluation.every is 0, expected a number at least 1"):
         EvaluationPlan(every=0)

@@ -11,7 +11,7 @@ from peerseg.data.dataset import Image, SegmentationDataset, Split
 from peerseg.data.labels import IGNORE, LabelSpace, Mask
 from peerseg.data.randomness import generator
 from peerseg.data.splits import share
-from peerseg.errors import PeersegError
+from peerseg.errors import PeersegError, check_between
 
 Floats = npt.NDArray[np.float64]
 
@@ -43,6 +43,7 @@ class Shapes(SegmentationDataset):
     def __init__(
         self, count: int, seed: int = 0, *, labeled: int | None = None, val: int | None = None, size: int = 64
     ) -> None:
+        check_between("data.size", size, 8)
         judges = share(count, 0.2) if val is None else val
         train = count - judges
         if count < 2 or judges < 1 or train < 1:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from peerseg.errors import PeersegError
+from peerseg.errors import PeersegError, check_between
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,7 @@ class LoaderPlan:
         for name, value in positive.items():
             if value <= 0:
                 raise PeersegError(f"loader.{name} is {value!r}, expected a number above 0")
-        if self.workers < 0:
-            raise PeersegError(f"loader.workers is {self.workers!r}, expected 0 or more")
+        check_between("loader.workers", self.workers, 0)
 
     @property
     def size(self) -> tuple[int, int]:
@@ -73,5 +72,4 @@ class EvaluationPlan:
     scales: tuple[float, ...] = (1.0,)
 
     def __post_init__(self) -> None:
-        if self.every < 1:
-            raise PeersegError(f"evaluation.every is {self.every!r}, expected 1 step or more")
+        check_between("evaluation.every", self.every, 1)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from peerseg.data.batch import Batch
 from peerseg.data.loading import Wants
 from peerseg.data.randomness import seed_of
-from peerseg.errors import PeersegError
+from peerseg.errors import PeersegError, check_between
 from peerseg.networks.base import SegmentationNetwork
 
 __all__ = ["Clock", "Exchange", "Loss", "Method", "ParameterGroup", "Predictors", "Wants"]
@@ -211,6 +211,19 @@ def check_peers(networks: Sequence[SegmentationNetwork]) -> None:
             f"n-CPS was given {len(networks)} network, expected at least 2: set method.count to 2 or more, "
             "or method.name to supervised"
         )
+
+
+def check_strength(weight: float, ramp: float, threshold: float) -> None:
+    """Refuse strengths of cross supervision that mean nothing.
+
+    Args:
+        weight: At least 0.
+        ramp: A share of the steps.
+        threshold: A probability.
+    """
+    check_between("method.weight", weight, 0)
+    check_between("method.ramp", ramp, 0, 1)
+    check_between("method.threshold", threshold, 0, 1)
 
 
 def check_choice(name: str, value: str, known: Sequence[str]) -> None:

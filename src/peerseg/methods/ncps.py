@@ -9,7 +9,18 @@ from torch import Tensor
 
 from peerseg.data.batch import Batch
 from peerseg.data.labels import IGNORE
-from peerseg.methods.base import Clock, Counted, Exchange, Loss, Method, Mode, Wants, check_choice, check_peers
+from peerseg.methods.base import (
+    Clock,
+    Counted,
+    Exchange,
+    Loss,
+    Method,
+    Mode,
+    Wants,
+    check_choice,
+    check_peers,
+    check_strength,
+)
 from peerseg.methods.losses import cross_supervision, hard_labels, supervision
 from peerseg.methods.passes import label, learn
 from peerseg.networks.base import SegmentationNetwork
@@ -59,6 +70,7 @@ class NCPS(Method):
         check_choice("method.reduction", reduction, get_args(Reduction))
         check_choice("method.labels", labels, get_args(Mode))
         check_choice("method.counted", counted, get_args(Counted))
+        check_strength(weight, ramp, threshold)
         super().__init__(networks)
         self.weight, self.ramp, self.reduction, self.threshold = weight, ramp, reduction, threshold
         self.labels, self.counted, self.lean = labels, counted, lean or labels == "eval"

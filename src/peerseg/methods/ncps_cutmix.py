@@ -8,7 +8,18 @@ from torch import Tensor
 
 from peerseg.data.batch import Batch, View
 from peerseg.data.mixing import mix
-from peerseg.methods.base import Clock, Counted, Exchange, Loss, Method, Mode, Wants, check_choice, check_peers
+from peerseg.methods.base import (
+    Clock,
+    Counted,
+    Exchange,
+    Loss,
+    Method,
+    Mode,
+    Wants,
+    check_choice,
+    check_peers,
+    check_strength,
+)
 from peerseg.methods.losses import cross_supervision, supervision
 from peerseg.methods.passes import label, learn
 from peerseg.networks.base import SegmentationNetwork
@@ -47,6 +58,7 @@ class NCPSCutMix(Method):
         check_choice("method.partner", partner, get_args(Partner))
         check_choice("method.labels", labels, get_args(Mode))
         check_choice("method.counted", counted, get_args(Counted))
+        check_strength(weight, ramp, threshold)
         super().__init__(networks)
         self.weight, self.ramp, self.threshold = weight, ramp, threshold
         self.labels, self.counted, self.partner, self.strong = labels, counted, partner, strong

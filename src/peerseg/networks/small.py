@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from peerseg.errors import check_between
 from peerseg.networks.base import SegmentationNetwork
 
 
@@ -32,6 +33,8 @@ class SmallNetwork(SegmentationNetwork):
         mean: Sequence[float] | None = None,
         std: Sequence[float] | None = None,
     ) -> None:
+        check_between("network.width", width, 1)
+        check_between("network.dropout", dropout, 0, 1)
         super().__init__(8, mean or (0.5,) * channels, std or (0.25,) * channels)
         widths = (width, 2 * width, 4 * width)
         self.stem = _block(channels, width, stride=2)

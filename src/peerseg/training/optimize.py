@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 import torch
 from torch import nn
 
-from peerseg.errors import PeersegError, nearest
+from peerseg.errors import PeersegError, check_between, nearest
 from peerseg.methods.base import Clock, ParameterGroup
 
 Kind = Literal["sgd", "adamw"]
@@ -49,6 +49,10 @@ class Optimization:
         power: float = 0.9,
     ) -> None:
         self._rate, self._power = rate, power
+        check_between("optimizer.rate", rate, 0)
+        check_between("optimizer.momentum", momentum, 0, 1)
+        check_between("optimizer.decay", decay, 0)
+        check_between("optimizer.power", power, 0)
         kinds = {group.kind or name for group in groups}
         unknown = sorted(kinds - set(get_args(Kind)))
         if unknown:
