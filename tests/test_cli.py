@@ -104,7 +104,7 @@ def test_the_words_of_the_process_are_taken(monkeypatch: pytest.MonkeyPatch, cap
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        ("trian demo", "'trian' is no verb; did you mean 'train'?"),
+        ("trainn demo", "'trainn' is no verb; did you mean 'train'?"),
         ("xyz", "'xyz' is no verb; known: demo, evaluate, predict, split, train"),
         ("--sede", "'--sede'"),
         ("demo --step 3", "'--step' is unknown to `peerseg demo`; did you mean '--steps'?"),
@@ -143,7 +143,7 @@ def test_the_words_of_the_process_are_taken(monkeypatch: pytest.MonkeyPatch, cap
             "method.name is 'json:loads', which is no class derived from peerseg.methods",
         ),
         ("train demo --method.name json:JSONDecoder", "method.name is 'json:JSONDecoder', which is no class derived"),
-        ("train demo --network.name smal", "network.name is 'smal'; did you mean 'small'?"),
+        ("train demo --network.name smalll", "network.name is 'smalll'; did you mean 'small'?"),
         ("train demo --network.encoder resnet18", "network.encoder is no setting of SmallNetwork;"),
         ("train folder", "data.root is missing, expected text: give --data.root"),
         ("train --resume nowhere", "'nowhere' is no run folder: it has no config.yaml; give the folder"),

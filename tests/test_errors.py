@@ -6,7 +6,7 @@ from peerseg.errors import PeersegError, StoppedError, nearest
 
 
 def test_a_near_name_is_offered() -> None:
-    assert nearest("trian", ["predict", "train", "split"]) == "did you mean 'train'?"
+    assert nearest("trainn", ["predict", "train", "split"]) == "did you mean 'train'?"
 
 
 def test_without_a_near_name_all_are_listed_in_order() -> None:

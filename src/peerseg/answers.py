@@ -1,6 +1,6 @@
 """What a trained run answers: scores on its val images, and labels for any picture."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +9,7 @@ import PIL.Image
 from peerseg.data.dataset import Split
 from peerseg.data.files import IMAGE_SUFFIXES, find_files, read_image, write_mask
 from peerseg.data.splits import digest
-from peerseg.errors import PeersegError
+from peerseg.errors import PeersegError, named
 from peerseg.experiment.build import build_dataset
 from peerseg.experiment.ensemble import Ensemble
 from peerseg.experiment.running import watch
@@ -77,9 +77,11 @@ def predict_files(
     ensemble = Ensemble(path, which)
     if vote is not None and vote not in ("mc", "sv", "hv"):
         member_index(vote, len(ensemble.predictors.members))
+    _refuse_overwriting(files, out)
     for stem in watch(files, "labeling"):
         image = read_image(files[stem])
-        found = ensemble.predict(image, vote=vote)
+        with named(str(files[stem])):
+            found = ensemble.predict(image, vote=vote)
         with disk_errors(out):
             write_mask(_place(out, stem, ".png"), found.labels, ensemble.label_space)
             colored = overlay(to_rgb(image), ensemble.label_space.paint(found.labels))
@@ -111,6 +113,16 @@ def _find(inputs: Sequence[Path]) -> dict[str, Path]:
     if not files:
         raise PeersegError(f"no image was found in {', '.join(map(str, inputs))}, expected {', '.join(IMAGE_SUFFIXES)}")
     return files
+
+
+def _refuse_overwriting(files: Mapping[str, Path], out: Path) -> None:
+    inputs = {path.resolve() for path in files.values()}
+    for stem in files:
+        for answer in (out / f"{stem}.png", out / "overlays" / f"{stem}.png", out / "disagreement" / f"{stem}.png"):
+            if answer.resolve() in inputs:
+                raise PeersegError(
+                    f"{str(answer)!r} is one of the images and would be overwritten: choose another --out"
+                )
 
 
 def _place(folder: Path, stem: str, suffix: str) -> Path:

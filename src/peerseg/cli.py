@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -92,13 +91,14 @@ def main(words: Sequence[str] | None = None) -> int:
         The exit status: 0 done, 2 the user can mend it, 128 + signal stopped after saving.
     """
     given = list(sys.argv[1:] if words is None else words)
-    sys.path.append(os.getcwd())  # where `--method.name my.lab:Swap` is looked for
+    if "" not in sys.path:
+        sys.path.append("")  # the folder one is in, where `--method.name my.lab:Swap` is looked for
     try:
         if given and not given[0].startswith("-") and given[0] not in EXAMPLES:
             raise PeersegError(f"{given[0]!r} is no verb; {nearest(given[0], EXAMPLES)}")
         plain, dotted = _settings_apart(given)
         arguments, unknown = parser().parse_known_args(plain)
-        if arguments.verb is None:
+        if arguments.verb is None and not unknown:
             parser().print_help()
             return 0
         _refuse_unknown(arguments.verb, unknown + (dotted if arguments.verb != "train" else []))
@@ -127,13 +127,15 @@ def _settings_apart(words: Sequence[str]) -> tuple[list[str], list[str]]:
     return plain, dotted
 
 
-def _refuse_unknown(verb: str, unknown: Sequence[str]) -> None:
+def _refuse_unknown(verb: str | None, unknown: Sequence[str]) -> None:
     if unknown:
-        subparsers = next(action for action in parser()._actions if isinstance(action, argparse._SubParsersAction))
-        known = [option for action in subparsers.choices[verb]._actions for option in action.option_strings]
+        top = parser()
+        subparsers = next(action for action in top._actions if isinstance(action, argparse._SubParsersAction))
+        asked = subparsers.choices[verb] if verb else top
+        known = [option for action in asked._actions for option in action.option_strings]
         word = unknown[0].partition("=")[0]
         hint = nearest(word, known) if word.startswith("-") else "it takes no more words"
-        raise PeersegError(f"{word!r} is unknown to `peerseg {verb}`; {hint}")
+        raise PeersegError(f"{word!r} is unknown to `{asked.prog}`; {hint}")
 
 
 def _run(arguments: argparse.Namespace, rest: Sequence[str]) -> int:

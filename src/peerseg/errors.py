@@ -2,7 +2,8 @@
 
 import difflib
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 
 class PeersegError(Exception):
@@ -49,3 +50,16 @@ def check_between(name: str, value: float, low: float, high: float = math.inf) -
     if not low <= value <= high:
         wanted = f"at least {low}" if high == math.inf else f"from {low} to {high}"
         raise PeersegError(f"{name} is {value!r}, expected a number {wanted}")
+
+
+@contextmanager
+def named(file: str) -> Iterator[None]:
+    """Say which file an error is about.
+
+    Args:
+        file: What a message calls it.
+    """
+    try:
+        yield
+    except PeersegError as error:
+        raise error if file in str(error) else PeersegError(f"{file!r}: {error}") from error

@@ -215,7 +215,9 @@ def disk_errors(path: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise PeersegError(f"no space left to write {str(path)!r}; free some, then resume the run") from error
-        raise PeersegError(f"cannot write {str(path)!r}: {error.strerror}; choose a folder you may write to") from error
+        raise PeersegError(
+            f"cannot write {str(path)!r}: {error.strerror or error}; choose a folder you may write to"
+        ) from error
 
 
 def new_name(parent: Path, name: str) -> Path:

@@ -31,21 +31,21 @@ def density(t: np.ndarray, freedom: int) -> np.ndarray:
     return np.asarray(scale * (1 + t**2 / freedom) ** (-(freedom + 1) / 2))
 
 
-@pytest.mark.parametrize("freedom", range(1, 31))
+@pytest.mark.parametrize("freedom", [*range(1, 41), 100])
 def test_quantiles_leave_two_and_a_half_percent_above(freedom: int) -> None:
     t = np.linspace(0, t_quantile(freedom), 20_001)
     values = density(t, freedom)
     below = 0.5 + float(((values[:-1] + values[1:]) / 2 * np.diff(t)).sum())
 
-    # Four decimals of the quantile are worth at most this much.
-    assert below == pytest.approx(0.975, abs=4e-6)
+    # Four decimals of a tabulated quantile, and the terms that the expansion leaves out, are worth at most this much.
+    assert below == pytest.approx(0.975, abs=4e-6 if freedom <= 30 else 6e-6)
 
 
 def test_quantiles_fall_towards_the_normal_one() -> None:
     quantiles = [t_quantile(freedom) for freedom in range(1, 200)]
 
     assert quantiles == sorted(quantiles, reverse=True)
-    assert quantiles[-1] == 1.96
+    assert 1.96 < quantiles[-1] < 1.973
 
 
 def test_a_difference_by_hand() -> None:

@@ -111,8 +111,8 @@ def test_networks_that_do_not_fit_their_number_are_refused(networks: object) -> 
 
 
 def test_a_network_s_own_settings_are_checked() -> None:
-    with pytest.raises(PeersegError, match=r"network.widht is no setting of SmallNetwork; did you mean 'width'"):
-        settings_of("demo", {"networks": [{}, {}, {"widht": 8}]})
+    with pytest.raises(PeersegError, match=r"network.widthh is no setting of SmallNetwork; did you mean 'width'"):
+        settings_of("demo", {"networks": [{}, {}, {"widthh": 8}]})
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_a_network_s_own_settings_are_checked() -> None:
         ({"network.classes": 3}, "network.classes is no setting of SmallNetwork;"),
         ({"optimizer.rate": "fast"}, "optimizer.rate is 'fast', expected a number"),
         ({"loader.flip": 3}, "loader.flip is 3, expected true or false"),
-        ({"method.labels": "trian"}, "method.labels is 'trian', expected one of train, eval"),
+        ({"method.labels": "trainn"}, "method.labels is 'trainn', expected one of train, eval"),
         ({"method.name": "npcs"}, "method.name is 'npcs'; did you mean 'ncps'"),
         ({"method.count": 0}, "method.count is 0, expected 1 or more"),
         ({"method.count": 2.5}, "method.count is 2.5, expected a whole number"),

@@ -100,7 +100,7 @@ def test_the_largest_score_is_the_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "hint"), [("net4", "did you mean 'net3'"), ("SV", "known: "), ("singel", "did you mean 'single'")]
+    ("rule", "hint"), [("net4", "did you mean 'net3'"), ("SV", "known: "), ("singlee", "did you mean 'single'")]
 )
 def test_an_unknown_vote_names_the_nearest(rule: str, hint: str) -> None:
     with pytest.raises(PeersegError, match=f"'{rule}' is no vote of 3 networks; {hint}"):

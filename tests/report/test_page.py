@@ -136,15 +136,15 @@ def test_the_pictures_lie_beside_the_page_as_one_file(study: Study, tmp_path: Pa
 
 
 def test_rows_of_unequal_sizes_share_a_sheet(tmp_path: Path) -> None:
-    rows = [[np.full((60, 40, 3), 10, np.uint8)] * 2, [np.full((40, 90, 3), 20, np.uint8)] * 2]
-    write_sheet(tmp_path / "sheet.png", rows, smallest=40)
+    rows = [[np.full((160, 140, 3), 10, np.uint8)] * 2, [np.full((140, 190, 3), 20, np.uint8)] * 2]
+    write_sheet(tmp_path / "sheet.png", rows)
     with PIL.Image.open(tmp_path / "sheet.png") as file:
         sheet = np.asarray(file)
 
-    assert sheet.shape == (60 + 40 + 2 * GAP, 2 * (90 + GAP), 3)
-    np.testing.assert_array_equal(sheet[:60, :40], rows[0][0])
-    np.testing.assert_array_equal(sheet[60 + GAP : -GAP, 90 + GAP : -GAP], rows[1][1])
-    assert (sheet[:60, 2 * (40 + GAP) :] == 255).all()
+    assert sheet.shape == (160 + 140 + 2 * GAP, 2 * (190 + GAP), 3)
+    np.testing.assert_array_equal(sheet[:160, :140], rows[0][0])
+    np.testing.assert_array_equal(sheet[160 + GAP : -GAP, 190 + GAP : -GAP], rows[1][1])
+    assert (sheet[:160, 2 * (140 + GAP) :] == 255).all()
 
 
 def test_curves_of_scores_disagreement_and_losses(study: Study, tmp_path: Path) -> None:

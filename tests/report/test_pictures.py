@@ -8,7 +8,7 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from peerseg.report.pictures import data_uri, overlay, to_rgb
+from peerseg.report.pictures import data_uri, fitted, overlay, to_rgb
 
 
 def random_image(channels: int, dtype: Any, top: int = 256) -> np.ndarray:
@@ -59,3 +59,8 @@ def test_a_picture_inside_a_page_is_the_picture_enlarged(shape: tuple[int, ...],
     assert head == "data:image/png;base64"
     with PIL.Image.open(io.BytesIO(base64.b64decode(text))) as file:
         np.testing.assert_array_equal(np.asarray(file), picture.repeat(factor, 0).repeat(factor, 1))
+
+
+def test_a_large_picture_is_thinned_out() -> None:
+    picture = np.random.default_rng(0).integers(0, 256, (600, 1100), dtype=np.uint8)
+    np.testing.assert_array_equal(fitted(picture), picture[::3, ::3])

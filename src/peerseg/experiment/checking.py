@@ -1,6 +1,7 @@
 """Keywords checked by name and type against a signature, before anything is called."""
 
 import inspect
+import math
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -103,9 +104,10 @@ def _fit_float(value: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return _MISFIT
     try:
-        return float(value)
+        number = float(value)
     except ValueError:
         return _MISFIT
+    return number if math.isfinite(number) else _MISFIT
 
 
 def spell(hint: Any) -> str:

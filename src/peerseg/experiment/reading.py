@@ -28,7 +28,7 @@ def read_recipe(name: str) -> dict[str, Any]:
     if name in recipe_names():
         text = (importlib.resources.files("peerseg.recipes") / f"{name}.yaml").read_text(encoding="utf8")
     elif Path(name).is_file():
-        text = Path(name).read_text(encoding="utf8")
+        text = _text(Path(name))
     elif name.endswith((".yaml", ".yml")):
         raise PeersegError(
             f"the recipe file {name!r} does not exist; recipes that come along: {', '.join(recipe_names())}"
@@ -37,13 +37,20 @@ def read_recipe(name: str) -> dict[str, Any]:
         raise PeersegError(f"{name!r} is no recipe and no file; {nearest(name, recipe_names())}")
     try:
         recipe = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError) as error:  # impossible dates are a ValueError
         raise PeersegError(f"the recipe {name!r} is no YAML: {' '.join(str(error).split())}") from error
     if not isinstance(recipe, dict):
         raise PeersegError(
-            f"the recipe {name!r} holds no table of settings; `peerseg train folder --print_config` shows one"
+            f"the recipe {name!r} holds no table of settings; `peerseg train demo --print_config` shows one"
         )
     return recipe
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise PeersegError(f"the recipe {str(path)!r} is no text: give a YAML file, or a recipe by name") from error
 
 
 def protocol_overrides(protocol: str, method: str) -> dict[str, Any]:
@@ -87,6 +94,6 @@ def parse_overrides(words: Sequence[str]) -> dict[str, Any]:
             value = rest.pop(0)
         try:
             overrides[name] = yaml.safe_load(value)
-        except yaml.YAMLError as error:
+        except (yaml.YAMLError, ValueError) as error:  # impossible dates are a ValueError
             raise PeersegError(f"{word!r} has the value {value!r}, which cannot be read: quote it") from error
     return overrides

@@ -9,13 +9,13 @@ from typing import Any
 from peerseg.errors import PeersegError
 from peerseg.runs import METRICS, RunFolder
 
-# The 97.5% quantiles of Student's t for 1 to 30 degrees of freedom; beyond, the normal's.
+# The 97.5% quantiles of Student's t for 1 to 30 degrees of freedom; beyond, the expansion around the normal's.
 T_QUANTILES = (
     *(12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281),
     *(2.2010, 2.1788, 2.1604, 2.1448, 2.1314, 2.1199, 2.1098, 2.1009, 2.0930, 2.0860),
     *(2.0796, 2.0739, 2.0687, 2.0639, 2.0595, 2.0555, 2.0518, 2.0484, 2.0452, 2.0423),
 )
-NORMAL_QUANTILE = 1.96
+NORMAL_QUANTILE = 1.959964
 
 
 @dataclass(frozen=True)
@@ -154,4 +154,7 @@ def t_quantile(freedom: int) -> float:
     Returns:
         The quantile.
     """
-    return T_QUANTILES[freedom - 1] if freedom <= len(T_QUANTILES) else NORMAL_QUANTILE
+    if freedom <= len(T_QUANTILES):
+        return T_QUANTILES[freedom - 1]
+    z = NORMAL_QUANTILE
+    return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)

@@ -65,6 +65,9 @@ def target(section: str, name: str | None) -> Any:
         raise PeersegError(
             f"{section}.name is {name!r}, which is no class derived from {interface.__module__}.{interface.__qualname__}: derive it"
         )
+    if inspect.isabstract(found):
+        missing = ", ".join(sorted(getattr(found, "__abstractmethods__", ())))
+        raise PeersegError(f"{section}.name is {name!r}, which leaves out {missing}: define it")
     return found
 
 
@@ -80,7 +83,7 @@ def imported(path: str) -> Any:
     module, _, attribute = path.partition(":")
     try:
         return getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
+    except (ImportError, AttributeError, ValueError, TypeError) as error:
         raise PeersegError(
             f"{path!r} cannot be imported ({error}): expected 'module:Class' on the Python path"
         ) from error

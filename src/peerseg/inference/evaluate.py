@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from peerseg.data.dataset import SegmentationDataset
 from peerseg.data.labels import UNLABELED, Mask
-from peerseg.errors import PeersegError
+from peerseg.errors import PeersegError, named
 from peerseg.inference.predict import WHOLE, Members, Protocol, all_probabilities
 from peerseg.inference.voting import disagreement, vote
 
@@ -127,7 +127,8 @@ def evaluate(
         truth = dataset.mask(id)
         if truth is None:
             raise PeersegError(f"{dataset.file(id)!r} has no mask to score against: add it or leave the image out")
-        probabilities = all_probabilities(networks, dataset.image(id), protocol)[:, None]
+        with named(dataset.file(id)):
+            probabilities = all_probabilities(networks, dataset.image(id), protocol)[:, None]
         for rule in votes:
             matrices[rule] += confusion(truth, vote(probabilities, rule)[0].cpu().numpy(), classes)
         differing += int(disagreement(probabilities).sum())

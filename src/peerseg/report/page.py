@@ -37,7 +37,6 @@ def report_study(study: Study, path: Path, *, title: str, verdict: str | None = 
     ensemble = Ensemble(study.runs[arm][seeds[0]].path, "last")
     dataset = build_dataset(ensemble.settings)
     names, pictures = panels(ensemble, dataset, dataset.split().val[:SHOWN])
-    write_sheet(path.with_name("pictures.png"), pictures)
     answers = {each: Ensemble(runs[seeds[0]].path, "last").vote for each, runs in study.runs.items()}
     page = _template().render(
         title=title,
@@ -57,6 +56,7 @@ def report_study(study: Study, path: Path, *, title: str, verdict: str | None = 
         ),
     )
     with disk_errors(path):
+        write_sheet(path.with_name("pictures.png"), pictures)
         write_text(path, page)
     return path
 

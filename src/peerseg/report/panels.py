@@ -8,7 +8,7 @@ import PIL.Image
 
 from peerseg.data.dataset import SegmentationDataset
 from peerseg.experiment.ensemble import Ensemble
-from peerseg.report.pictures import Picture, to_rgb
+from peerseg.report.pictures import Picture, fitted, to_rgb
 
 GAP = 4  # pixels of white between pictures
 
@@ -42,21 +42,18 @@ def panels(
     return names, rows
 
 
-def write_sheet(path: Path, rows: Sequence[Sequence[Picture]], smallest: int = 128) -> None:
+def write_sheet(path: Path, rows: Sequence[Sequence[Picture]]) -> None:
     """Write rows of pictures as one PNG.
 
     Args:
         path: The file.
         rows: (H, W, 3) pictures, those of a row of one size.
-        smallest: Smaller pictures are enlarged by whole factors.
     """
-    factor = max(1, smallest // min(rows[0][0].shape[:2]))
-    strips = [np.concatenate([_framed(picture, factor) for picture in row], axis=1) for row in rows]
+    strips = [np.concatenate([_framed(picture) for picture in row], axis=1) for row in rows]
     width = max(strip.shape[1] for strip in strips)
     padded = [np.pad(strip, ((0, 0), (0, width - strip.shape[1]), (0, 0)), constant_values=255) for strip in strips]
     PIL.Image.fromarray(np.concatenate(padded)).save(path, "PNG", optimize=True)
 
 
-def _framed(picture: Picture, factor: int) -> Picture:
-    enlarged = picture.repeat(factor, axis=0).repeat(factor, axis=1)
-    return np.pad(enlarged, ((0, GAP), (0, GAP), (0, 0)), constant_values=255)
+def _framed(picture: Picture) -> Picture:
+    return np.pad(fitted(picture), ((0, GAP), (0, GAP), (0, 0)), constant_values=255)

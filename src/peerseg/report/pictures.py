@@ -10,6 +10,8 @@ import PIL.Image
 
 from peerseg.data.dataset import Image
 
+SMALLEST, LARGEST = 128, 512  # pixels
+
 Picture = npt.NDArray[np.uint8]
 
 
@@ -43,18 +45,29 @@ def overlay(picture: Picture, colored: Picture) -> Picture:
     return np.asarray((picture.astype(np.uint16) + colored) // 2, np.uint8)
 
 
-def data_uri(picture: npt.NDArray[Any], smallest: int = 128) -> str:
+def fitted(picture: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """A picture at a size to look at: small ones enlarged by a whole factor, large ones thinned out.
+
+    Args:
+        picture: (H, W, 3) or (H, W) uint8.
+
+    Returns:
+        The same picture, its shorter side at least 128 pixels or its longer side at most 512.
+    """
+    factor = max(1, SMALLEST // min(picture.shape[:2]))
+    step = -(-max(picture.shape[:2]) // LARGEST)
+    return picture[::step, ::step].repeat(factor, axis=0).repeat(factor, axis=1)
+
+
+def data_uri(picture: npt.NDArray[Any]) -> str:
     """A picture as a PNG inside a page.
 
     Args:
         picture: (H, W, 3) or (H, W) uint8.
-        smallest: Pictures with a shorter side are enlarged by whole factors.
 
     Returns:
         A ``data:`` address.
     """
-    factor = max(1, smallest // min(picture.shape[:2]))
-    enlarged = picture.repeat(factor, axis=0).repeat(factor, axis=1)
     buffer = io.BytesIO()
-    PIL.Image.fromarray(enlarged).save(buffer, "PNG", optimize=True)
+    PIL.Image.fromarray(fitted(picture)).save(buffer, "PNG", optimize=True)
     return f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}"
