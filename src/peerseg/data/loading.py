@@ -3,7 +3,6 @@
 import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -16,6 +15,7 @@ from peerseg.data.color import Jitter, strong_color
 from peerseg.data.dataset import SegmentationDataset, Split, UnlabeledImages
 from peerseg.data.labels import IGNORE, Mask
 from peerseg.data.mixing import draw_boxes
+from peerseg.data.orders import Chain, endless
 from peerseg.data.randomness import generator
 from peerseg.data.views import (
     Geometry,
@@ -133,7 +133,7 @@ class BatchStream(Dataset["Batch | PeersegError"]):
         Returns:
             The batch; the same at every call.
         """
-        ids = [_endless(self._labeled, step * self._batch + k, self._seed, "labeled") for k in range(self._batch)]
+        ids = [endless(self._labeled, step * self._batch + k, self._seed, "labeled") for k in range(self._batch)]
         shown = [self._labeled_view(id, step, slot) for slot, id in enumerate(ids)]
         batch = Batch(
             images=torch.from_numpy(np.stack([image for image, _, _ in shown])),
@@ -169,9 +169,9 @@ class BatchStream(Dataset["Batch | PeersegError"]):
         return self._finish(shown, geometry), pad_mask(view_mask(mask, geometry), geometry), geometry
 
     def _unlabeled_view(self, step: int, order: str, stream: str) -> tuple[View, tuple[str, ...]]:
-        pool = _Chain(self._unlabeled.ids, tuple(self._partly))
+        pool = Chain(self._unlabeled.ids, tuple(self._partly))
         first = step * self._unlabeled_batch
-        ids = [_endless(pool, first + k, self._seed, order) for k in range(self._unlabeled_batch)]
+        ids = [endless(pool, first + k, self._seed, order) for k in range(self._unlabeled_batch)]
         parts = [self._one_unlabeled(id, step, slot, stream) for slot, id in enumerate(ids)]
         view = View(
             images=torch.from_numpy(np.stack([views[0] for views, _ in parts])),
@@ -247,27 +247,3 @@ def _ignore_stops(_worker: int) -> None:
     """A request to stop goes to the whole group of processes; the batches of the last step are still needed."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
-
-
-class _Chain(Sequence[str]):
-    """Two sequences behind one another, without copying the pool."""
-
-    def __init__(self, first: Sequence[str], second: Sequence[str]) -> None:
-        self._first, self._second = first, second
-
-    def __len__(self) -> int:
-        return len(self._first) + len(self._second)
-
-    def __getitem__(self, place: int) -> str:  # type: ignore[override]  # slices are never taken
-        return self._first[place] if place < len(self._first) else self._second[place - len(self._first)]
-
-
-def _endless(ids: Sequence[str], position: int, seed: int, stream: str) -> str:
-    """The id at a position of pass after pass over all ids, each pass in an order of its own."""
-    passes, place = divmod(position, len(ids))
-    return ids[int(_order(seed, stream, passes, len(ids))[place])]
-
-
-@lru_cache(maxsize=6)  # two passes can meet within a step, for each of three streams
-def _order(seed: int, stream: str, passes: int, count: int) -> npt.NDArray[np.int64]:
-    return generator(seed, stream, passes, "order").permutation(count)
