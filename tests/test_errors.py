@@ -2,7 +2,9 @@
 
 import signal
 
-from peerseg.errors import PeersegError, StoppedError, nearest
+import pytest
+
+from peerseg.errors import PeersegError, StoppedError, named, nearest
 
 
 def test_a_near_name_is_offered() -> None:
@@ -11,6 +13,13 @@ def test_a_near_name_is_offered() -> None:
 
 def test_without_a_near_name_all_are_listed_in_order() -> None:
     assert nearest("xyz", ["train", "predict"]) == "known: predict, train"
+
+
+def test_a_file_is_named_once() -> None:
+    for sentence, shown in (("it is empty", "'a.png': it is empty"), ("'a.png' is empty", "'a.png' is empty")):
+        with pytest.raises(PeersegError) as caught, named("a.png"):
+            raise PeersegError(sentence)
+        assert str(caught.value) == shown
 
 
 def test_a_stop_tells_its_signal_and_how_to_go_on() -> None:

@@ -191,6 +191,19 @@ def test_lists_are_not_overwritten(clips: Path, tmp_path: Path, name: str) -> No
     assert [path.name for path in out.iterdir()] == [f"{name}.txt"]
 
 
+def test_a_val_list_elsewhere_is_not_overwritten(clips: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "val.txt").write_text("clip0_0\n")
+    with pytest.raises(PeersegError, match=r"out/val.txt' exists already"):
+        split_folder(clips, tmp_path / "out", labels=2)
+
+
+def test_a_val_draw_of_whole_groups_that_leaves_nothing_is_refused(clips: Path) -> None:
+    by_two = "^(clip[01]|clip[23]|wild)"
+    with pytest.raises(PeersegError, match=r"--val 0.9 of whole groups takes all 12 images: lower it"):
+        split_folder(clips, clips, labels=2, val=0.9, group_by=by_two)
+
+
 def test_a_val_list_that_cuts_a_group_is_refused(clips: Path) -> None:
     (clips / "val.txt").write_text("clip1_2\nclip0_0\n")
     with pytest.raises(PeersegError, match=r"val.txt holds '\w+' but not '\w+' of the same group: list whole groups"):

@@ -62,4 +62,6 @@ def named(file: str) -> Iterator[None]:
     try:
         yield
     except PeersegError as error:
-        raise error if file in str(error) else PeersegError(f"{file!r}: {error}") from error
+        if file in str(error):
+            raise
+        raise PeersegError(f"{file!r}: {error}") from error

@@ -39,11 +39,8 @@ def split_folder(
     Returns:
         What was done, a sentence a line.
     """
-    if (every_rth is None) == (labels is None):
-        raise PeersegError("give either --every R (every R-th image) or --labels N (N images at random)")
-    if cover and labels is None:
-        raise PeersegError("--cover draws classes first, which needs --labels N")
-    _refuse_existing(out)
+    _check_choice(every_rth, labels, cover)
+    _refuse_existing(root, out)
     folder = ImageFolder(root, val=val, seed=seed)
     judges, masked = _val_and_rest(folder, root, val, group_by, seed)
     lines = (
@@ -68,8 +65,16 @@ def split_folder(
     return lines
 
 
-def _refuse_existing(out: Path) -> None:
-    for path in (out / "labeled.txt", out / "unlabeled.txt"):
+def _check_choice(every_rth: int | None, labels: int | None, cover: bool) -> None:
+    if (every_rth is None) == (labels is None):
+        raise PeersegError("give either --every R (every R-th image) or --labels N (N images at random)")
+    if cover and labels is None:
+        raise PeersegError("--cover draws classes first, which needs --labels N")
+
+
+def _refuse_existing(root: Path, out: Path) -> None:
+    written = ["labeled.txt", "unlabeled.txt"] + ([] if out.resolve() == root.resolve() else ["val.txt"])
+    for path in (out / name for name in written):
         if path.exists():
             raise PeersegError(f"{str(path)!r} exists already: remove it, or choose another --out")
 
@@ -78,17 +83,23 @@ def _val_and_rest(
     folder: ImageFolder, root: Path, val: float, group_by: str | None, seed: int
 ) -> tuple[list[str], list[str]]:
     known = folder.split()
-    masked = [id for id in folder.ids if id in {*known.labeled, *known.val}]
+    listed = {*known.labeled, *known.val}
+    masked = [id for id in folder.ids if id in listed]
     if (root / "val.txt").exists():
         judges = list(known.val)
-        _refuse_shared_groups(judges, [id for id in masked if id not in set(judges)], group_by)
-        return judges, [id for id in masked if id not in set(judges)]
+        judged = set(judges)
+        rest = [id for id in masked if id not in judged]
+        _refuse_shared_groups(judges, rest, group_by)
+        return judges, rest
     groups = group(masked, group_by)
     if len(groups) < 2:
         raise PeersegError(
             f"--group-by {group_by!r} puts all {len(masked)} images into one group, expected at least two"
         )
-    return draw(groups, share(len(masked), val), seed)
+    judges, rest = draw(groups, share(len(masked), val), seed)
+    if not rest:
+        raise PeersegError(f"--val {val} of whole groups takes all {len(masked)} images: lower it, or write a val.txt")
+    return judges, rest
 
 
 def _refuse_shared_groups(judges: Sequence[str], rest: Sequence[str], group_by: str | None) -> None:

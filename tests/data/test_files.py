@@ -3,6 +3,7 @@
 import struct
 import sys
 import zlib
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -226,6 +227,22 @@ def test_a_file_that_is_no_picture_is_named(tmp_path: Path, suffix: str) -> None
         read_image(tmp_path / f"a{suffix}")
 
 
+# Pillow also warns of headers that are cut short; what is tested is what is raised.
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_any_truncation_is_one_sentence(tmp_path: Path) -> None:
+    """Whatever a decoder raises on a file cut at any place, the reader is told which file it is."""
+    tifffile.imwrite(tmp_path / "whole.tif", random_pixels(6, 7, 5), photometric="minisblack", planarconfig="contig")
+    write_deep_png(tmp_path / "whole.png", random_pixels(6, 7, 3, dtype=np.uint16))
+    np.save(tmp_path / "whole.npy", random_pixels(6, 7, 3))
+    for whole in list(tmp_path.iterdir()):
+        data, cut = whole.read_bytes(), tmp_path / f"cut{whole.suffix}"
+        for length in range(0, len(data), 7):
+            cut.write_bytes(data[:length])
+            # A file that lacks only its last bytes may still be whole to a decoder.
+            with suppress(PeersegError):
+                read_image(cut)
+
+
 def test_a_pickle_is_never_loaded(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.array([{}], object), allow_pickle=True)
     for read in READERS:
@@ -255,7 +272,16 @@ def test_a_bomb_of_another_decoder_is_refused(tmp_path: Path, monkeypatch: pytes
 
 
 def test_files_are_found_at_any_depth_by_any_suffix(tmp_path: Path) -> None:
-    names = ["b.PNG", "a.jpg", "deep/er/c.tiff", "deep/v1.2.webp", "._a.jpg", "notes.txt", "deep/.hidden.png"]
+    names = [
+        "b.PNG",
+        "a.jpg",
+        "deep/er/c.tiff",
+        "deep/v1.2.webp",
+        "._a.jpg",
+        "notes.txt",
+        "deep/.hidden.png",
+        ".cache/d.png",
+    ]
     for name in names:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()

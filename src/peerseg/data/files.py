@@ -3,6 +3,7 @@
 import os
 import struct
 import warnings
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,9 +38,11 @@ def find_files(folder: Path, suffixes: tuple[str, ...]) -> dict[str, Path]:
     """
     found: dict[str, Path] = {}
     for path in sorted(Path(base) / name for base, _, names in os.walk(folder, followlinks=True) for name in names):
-        if path.suffix.lower() not in suffixes or path.name.startswith("."):
+        inner = path.relative_to(folder)
+        # Hidden folders hold what programs put aside: copies, thumbnails, half-written files.
+        if path.suffix.lower() not in suffixes or any(part.startswith(".") for part in inner.parts):
             continue
-        stem = path.relative_to(folder).with_suffix("").as_posix()
+        stem = inner.with_suffix("").as_posix()
         if stem in found:
             raise PeersegError(
                 f"{str(found[stem])!r} and {str(path)!r} have the same id {stem!r}: rename or remove one of them"
@@ -207,6 +210,21 @@ def write_mask(path: Path, labels: Mask, space: LabelSpace) -> None:
     image.save(path)
 
 
+# What decoders raise on files that are cut short or damaged.
+BROKEN = (
+    OSError,
+    SyntaxError,
+    ValueError,
+    EOFError,
+    TypeError,
+    KeyError,
+    IndexError,
+    MemoryError,
+    struct.error,
+    zlib.error,
+)
+
+
 @contextmanager
 def readable(path: Path) -> Iterator[None]:
     """Turn whatever a decoder says of a broken file into one sentence that names it.
@@ -223,7 +241,7 @@ def readable(path: Path) -> Iterator[None]:
             f"{str(path)!r} would unpack to more than {PIL.Image.MAX_IMAGE_PIXELS} pixels, expected at most that many: "
             "cut it into tiles, or remove it if you do not know it"
         ) from error
-    except (OSError, SyntaxError, ValueError, EOFError) as error:
+    except BROKEN as error:
         raise PeersegError(
             f"{str(path)!r} cannot be read as an image ({error}): it is empty, cut short or of another format; "
             "replace or remove it"

@@ -116,7 +116,8 @@ def divide(
         notes.append(f"no val.txt: drew {count} of the {len(labeled)} labeled images to judge by (seed {seed})")
         judges, labeled = draw(group(labeled, None), count, seed)
     elif "labeled" not in lists:
-        labeled = [id for id in labeled if id not in set(judges)]
+        judged = set(judges)
+        labeled = [id for id in labeled if id not in judged]
     known = {*labeled, *judges}
     # Without a labeled list, what has a mask is labeled; with one, the masks of all others are never read.
     rest = [id for id in train if id not in known and ("labeled" in lists or id not in masked)]

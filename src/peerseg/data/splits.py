@@ -78,9 +78,8 @@ def draw(
     order = [int(place) for place in generator(seed, "split").permutation(len(groups))]
     if classes is not None:
         order = _covering_first(groups, order, classes)
-    chosen: set[int] = set()
-    while sum(len(groups[place]) for place in chosen) < count:
-        chosen.add(order[len(chosen)])
+    reached = np.cumsum([len(groups[place]) for place in order])
+    chosen = set(order[: int(np.searchsorted(reached, count)) + 1])
     return (
         [id for place, members in enumerate(groups) if place in chosen for id in members],
         [id for place, members in enumerate(groups) if place not in chosen for id in members],
