@@ -15,7 +15,7 @@ from peerseg.experiment.ensemble import Ensemble
 from peerseg.experiment.running import watch
 from peerseg.inference.evaluate import Scores, evaluate
 from peerseg.inference.predict import Prediction
-from peerseg.inference.voting import member_index
+from peerseg.inference.voting import JOINT, member_index
 from peerseg.report.pictures import overlay, to_rgb
 from peerseg.runs import RunFolder, disk_errors
 
@@ -75,8 +75,8 @@ def predict_files(
     """
     files = _find(inputs)
     ensemble = Ensemble(path, which)
-    if vote is not None and vote not in ("mc", "sv", "hv"):
-        member_index(vote, len(ensemble.predictors.members))
+    if vote is not None and vote not in JOINT:
+        member_index(vote, len(ensemble.predictors.members), list(ensemble.predictors.members))
     _refuse_overwriting(files, out)
     for stem in watch(files, "labeling"):
         image = read_image(files[stem])

@@ -107,6 +107,13 @@ def test_an_unknown_vote_names_the_nearest(rule: str, hint: str) -> None:
         member_index(rule, 3)
 
 
+def test_a_network_can_have_a_name_of_its_own() -> None:
+    p = torch.from_numpy(answers(2, 3))
+    assert torch.equal(vote(p, "teacher", ["student", "teacher"]), vote(p, "net2"))
+    with pytest.raises(PeersegError, match="'teachr' is no vote of 2 networks; did you mean 'teacher'"):
+        vote(p, "teachr", ["student", "teacher"])
+
+
 def test_a_vote_of_a_network_that_is_not_there_is_refused() -> None:
     with pytest.raises(PeersegError, match="'net2' is no vote of 1 networks"):
         vote(torch.from_numpy(answers(1, 2)), "net2")

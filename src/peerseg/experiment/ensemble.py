@@ -11,6 +11,7 @@ from peerseg.experiment.plans import EvaluationPlan
 from peerseg.experiment.settings import Settings, resolve
 from peerseg.inference.predict import Prediction, predict
 from peerseg.methods.base import Predictors
+from peerseg.placement import OneProcess
 from peerseg.runs import RunFolder
 from peerseg.training import checkpoint
 
@@ -45,6 +46,7 @@ class Ensemble:
         self.label_space = LabelSpace(tuple(names), tuple((red, green, blue) for red, green, blue in colors))
         method = build_method(self.settings, len(names), found.state["channels"], pretrained=False)
         checkpoint.load_method(found.path, method)
+        OneProcess(method.count).place(method)  # where this machine computes best, wherever it was trained
         plan = EvaluationPlan(**self.settings.evaluation)
         self.predictors: Predictors = method.predictors()
         self.vote = default_vote(plan, method)

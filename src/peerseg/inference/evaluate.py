@@ -10,7 +10,7 @@ import numpy.typing as npt
 from peerseg.data.dataset import SegmentationDataset
 from peerseg.data.labels import UNLABELED, Mask
 from peerseg.errors import PeersegError, named
-from peerseg.inference.predict import WHOLE, Members, Protocol, all_probabilities
+from peerseg.inference.predict import WHOLE, Members, Protocol, all_probabilities, split_members
 from peerseg.inference.voting import disagreement, vote
 
 Matrix = npt.NDArray[np.int64]
@@ -119,7 +119,7 @@ def evaluate(
     Returns:
         The scores.
     """
-    networks = list(members.values()) if isinstance(members, Mapping) else list(members)
+    names, networks = split_members(members)
     classes = len(dataset.label_space)
     matrices = {rule: np.zeros((classes, classes), np.int64) for rule in votes}
     differing = pixels = images = 0
@@ -130,7 +130,7 @@ def evaluate(
         with named(dataset.file(id)):
             probabilities = all_probabilities(networks, dataset.image(id), protocol)[:, None]
         for rule in votes:
-            matrices[rule] += confusion(truth, vote(probabilities, rule)[0].cpu().numpy(), classes)
+            matrices[rule] += confusion(truth, vote(probabilities, rule, names)[0].cpu().numpy(), classes)
         differing += int(disagreement(probabilities).sum())
         pixels += truth.size
         images += 1

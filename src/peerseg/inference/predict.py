@@ -79,9 +79,9 @@ def predict(members: Members, image: Image, *, vote: str = "sv", protocol: Proto
     Returns:
         Labels, confidence, disagreement and each network's probabilities.
     """
-    networks = list(members.values()) if isinstance(members, Mapping) else list(members)
+    names, networks = split_members(members)
     probabilities = all_probabilities(networks, image, protocol)[:, None]
-    score = scores(probabilities, vote)
+    score = scores(probabilities, vote, names)
     labels = score.argmax(dim=1)
     confidence = probabilities.mean(dim=0).gather(1, labels[:, None])[0, 0]
     return Prediction(
@@ -90,6 +90,18 @@ def predict(members: Members, image: Image, *, vote: str = "sv", protocol: Proto
         disagreement(probabilities)[0].cpu().numpy(),
         probabilities[:, 0].cpu().numpy(),
     )
+
+
+def split_members(members: Members) -> tuple[list[str], list[SegmentationNetwork]]:
+    """Members as names, if they have any, and networks.
+
+    Args:
+        members: The networks, by name or in order.
+
+    Returns:
+        The names and the networks.
+    """
+    return (list(members), list(members.values())) if isinstance(members, Mapping) else ([], list(members))
 
 
 @torch.no_grad()

@@ -1,5 +1,7 @@
 """How n networks answer together: every vote from the same probabilities."""
 
+from collections.abc import Sequence
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -9,26 +11,28 @@ from peerseg.errors import PeersegError, nearest
 JOINT = ("mc", "sv", "hv")
 
 
-def vote(probabilities: Tensor, rule: str) -> Tensor:
+def vote(probabilities: Tensor, rule: str, names: Sequence[str] = ()) -> Tensor:
     """The labels that a rule chooses.
 
     Args:
         probabilities: (n, B, C, H, W), each network's softmax.
         rule: "single" or "net1": network 1 alone, as the original CPS; "net2" and so on; "mc": the class of the most
             confident network; "sv": the class with the largest sum; "hv": the class most networks choose, ties by "sv".
+        names: What the networks are called besides.
 
     Returns:
         (B, H, W) uint8.
     """
-    return scores(probabilities, rule).argmax(dim=1).to(torch.uint8)
+    return scores(probabilities, rule, names).argmax(dim=1).to(torch.uint8)
 
 
-def scores(probabilities: Tensor, rule: str) -> Tensor:
+def scores(probabilities: Tensor, rule: str, names: Sequence[str] = ()) -> Tensor:
     """What a rule compares, per class.
 
     Args:
         probabilities: (n, B, C, H, W).
         rule: As for ``vote``.
+        names: As for ``vote``.
 
     Returns:
         (B, C, H, W), the largest of which is the answer.
@@ -41,24 +45,24 @@ def scores(probabilities: Tensor, rule: str) -> Tensor:
         votes = _ballots(probabilities)
         most = votes == votes.amax(dim=1, keepdim=True)
         return torch.where(most, probabilities.sum(dim=0), -1.0)
-    return probabilities[member_index(rule, len(probabilities))]
+    return probabilities[member_index(rule, len(probabilities), names)]
 
 
-def member_index(rule: str, count: int) -> int:
+def member_index(rule: str, count: int, names: Sequence[str] = ()) -> int:
     """Which network a rule names.
 
     Args:
-        rule: "single", "net1", "net2" ...
+        rule: "single", "net1", "net2" ... or one of ``names``.
         count: n.
+        names: What the networks are called besides.
 
     Returns:
         The index from 0.
     """
-    names = {"single": 0} | {f"net{k + 1}": k for k in range(count)}
-    if rule not in names:
-        known = [*names, *JOINT]
-        raise PeersegError(f"{rule!r} is no vote of {count} networks; {nearest(rule, known)}")
-    return names[rule]
+    known = {"single": 0} | {f"net{k + 1}": k for k in range(count)} | {name: k for k, name in enumerate(names)}
+    if rule not in known:
+        raise PeersegError(f"{rule!r} is no vote of {count} networks; {nearest(rule, [*known, *JOINT])}")
+    return known[rule]
 
 
 def disagreement(probabilities: Tensor) -> Tensor:

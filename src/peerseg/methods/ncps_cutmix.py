@@ -78,6 +78,8 @@ class NCPSCutMix(Method):
         mixed = mix(self._learned(first), self._learned(second), boxes)
         inside = mix(first.inside, second.inside, boxes)
         counted = inside if self.counted == "inside" else torch.ones_like(inside)
+        # Reference: labels come first here, as in the original CPS; the n-CPS code labels last, so that its running
+        # statistics end on unlabeled images. The gradients are the same.
         answers = torch.stack(list(exchange({i: self._label(i, batch, boxes, clock) for i in exchange.members})))
         for i in exchange.members:
             peers = [j for j in range(self.count) if j != i]

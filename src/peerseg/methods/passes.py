@@ -1,7 +1,7 @@
 """One pass of one network over one view: with a gradient to learn, or without one to label."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 import torch
 from torch import Tensor, nn
@@ -25,9 +25,7 @@ def learn(network: SegmentationNetwork, images: Tensor, clock: Clock, *place: in
     Returns:
         (B, classes, H, W) logits with their graph.
     """
-    # On an accelerator its own generator draws the dropout, so that one is put aside as well.
-    devices = [] if images.device.type == "cpu" else [images.device]
-    with torch.random.fork_rng(devices):
+    with _forked(images.device):
         torch.manual_seed(clock.seed_of(*place))
         try:
             logits: Tensor = network(images)
@@ -69,12 +67,21 @@ def label(
         return hard_labels(learn(network, images, clock, *place), threshold)
 
 
+def _forked(device: torch.device) -> AbstractContextManager[None]:
+    """Put the default generators aside: the CPU's, and that of the device whose own generator draws the dropout."""
+    if device.type == "cpu":
+        return torch.random.fork_rng(devices=[])
+    return torch.random.fork_rng(devices=[device], device_type=device.type)
+
+
 @contextmanager
 def _mode(network: nn.Module, training: bool) -> Iterator[None]:
     before = network.training
     network.train(training)
-    yield
-    network.train(before)
+    try:
+        yield
+    finally:
+        network.train(before)
 
 
 @contextmanager
@@ -83,6 +90,8 @@ def _statistics(network: nn.Module, track: bool) -> Iterator[None]:
     if network.training and not track:
         for norm in norms:
             norm.track_running_stats = False
-    yield
-    for norm in norms:
-        norm.track_running_stats = True
+    try:
+        yield
+    finally:
+        for norm in norms:
+            norm.track_running_stats = True

