@@ -102,6 +102,13 @@ def test_rows_come_back_as_text(run: RunFolder) -> None:
     ]
 
 
+def test_other_columns_than_the_table_s_are_refused(run: RunFolder) -> None:
+    run.append(LOSSES, [{"step": 1, "cross": 0.5}])
+    with pytest.raises(PeersegError, match=r"losses.csv' has the columns \['step', 'cross'\], got \['step', 'own'\]"):
+        run.append(LOSSES, [{"step": 2, "own": 0.5}])
+    assert [row["step"] for row in run.rows(LOSSES)] == ["1"]
+
+
 def test_a_missing_table_has_no_rows(run: RunFolder) -> None:
     assert run.rows(LOSSES) == []
 

@@ -91,8 +91,6 @@ def main(words: Sequence[str] | None = None) -> int:
         The exit status: 0 done, 2 the user can mend it, 128 + signal stopped after saving.
     """
     given = list(sys.argv[1:] if words is None else words)
-    if "" not in sys.path:
-        sys.path.append("")  # the folder one is in, where `--method.name my.lab:Swap` is looked for
     try:
         if given and not given[0].startswith("-") and given[0] not in EXAMPLES:
             raise PeersegError(f"{given[0]!r} is no verb; {nearest(given[0], EXAMPLES)}")

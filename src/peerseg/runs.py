@@ -129,6 +129,12 @@ class RunFolder:
             rows: All with the same keys, ``step`` among them.
         """
         path = self.path / name
+        columns = list(rows[0])
+        before = _columns(path)
+        if before and before != columns:
+            raise PeersegError(
+                f"{str(path)!r} has the columns {before}, got {columns}: yield the same losses in every step"
+            )
         with disk_errors(path), path.open("a", newline="", encoding="utf8") as file:
             file.write(_table(rows, header=file.tell() == 0))
 
@@ -170,6 +176,13 @@ class RunFolder:
         """
         with disk_errors(self.path / name):
             write_text(self.path / name, json.dumps(value, indent=2) + "\n")
+
+
+def _columns(path: Path) -> list[str]:
+    if not path.exists():
+        return []
+    with path.open(newline="", encoding="utf8") as file:
+        return next(csv.reader(file), [])
 
 
 def _others(path: Path) -> list[Path]:

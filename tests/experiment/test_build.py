@@ -126,6 +126,25 @@ def test_all_networks_normalize_as_the_first_does(tiny: Tiny) -> None:
     assert [network.mean.tolist() for network in method.networks] == [pytest.approx([0.1, 0.2, 0.3])] * 3
 
 
+def test_networks_that_would_need_other_colors_are_refused(tiny: Tiny) -> None:
+    settings = tiny({"networks": [{}, {"mean": [0.1, 0.2, 0.3]}, {}]})
+    with pytest.raises(
+        PeersegError, match=r"network 2 normalizes colors otherwise than network 1.*the same mean and std"
+    ):
+        build_method(settings, 6, 3)
+
+
+def test_strong_views_are_drawn_as_the_loader_says(tiny: Tiny) -> None:
+    plain = dict.fromkeys(("chance", "gray", "blur"), 0)
+    still = build(tiny({"loader.jitter": plain})).task.stream.batch(0).unlabeled
+    strong = build(tiny()).task.stream.batch(0).unlabeled
+
+    assert still is not None
+    assert strong is not None
+    assert torch.equal(still.strong[0], still.images)
+    assert not torch.equal(strong.strong[0], strong.images)
+
+
 def test_a_checkpoint_needs_no_pretrained_weights(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from peerseg.data.color import Jitter
 from peerseg.errors import PeersegError
 from peerseg.experiment.plans import EvaluationPlan, LoaderPlan
 
@@ -34,6 +35,25 @@ def test_as_many_unlabeled_images_as_labeled_ones_unless_told() -> None:
 def test_a_loader_that_cannot_load_is_refused(keywords: dict[str, Any], sentence: str) -> None:
     with pytest.raises(PeersegError, match=sentence):
         LoaderPlan(**keywords)
+
+
+def test_strong_views_stray_as_far_as_is_said() -> None:
+    assert LoaderPlan().strong == Jitter()
+    assert LoaderPlan(jitter={"blur": 0, "sigma": 2}).strong == Jitter(blur=0.0, sigma=2.0)
+
+
+@pytest.mark.parametrize(
+    ("jitter", "sentence"),
+    [
+        ({"blurr": 0.1}, "loader.jitter.blurr is no setting of Jitter; did you mean 'blur'"),
+        ({"blur": "no"}, "loader.jitter.blur is 'no', expected a number"),
+        ({"blur": 1.5}, "jitter.blur is 1.5, expected a number from 0 to 1"),
+        ({"sigma": -1}, "jitter.sigma is -1.0, expected a number at least 0"),
+    ],
+)
+def test_a_jitter_that_cannot_be_is_refused(jitter: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(PeersegError, match=sentence):
+        LoaderPlan(jitter=jitter)
 
 
 def test_an_evaluation_that_never_comes_is_refused() -> None:

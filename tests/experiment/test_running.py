@@ -1,5 +1,6 @@
 """Running: a folder before anything slow, resumed to the same numbers, never mixed, and said what is going to happen."""
 
+import hashlib
 import json
 import re
 import shutil
@@ -171,6 +172,33 @@ def test_changed_data_is_refused(begun: Path, idle: None, monkeypatch: pytest.Mo
         PeersegError, match=r"the data of .*begun' has changed: its split was \w+ and is \w+ now; restore"
     ):
         resume(begun)
+
+
+def test_classes_that_mean_something_else_are_refused(begun: Path, tmp_path: Path) -> None:
+    state = begun / "checkpoints" / "last-0000002" / "state.json"
+    saved = state.read_text()
+    manifest = state.with_name("manifest.json")
+    for old, new, named in (('"ground"', '"soil"', "classes"), ('"masks": "', '"masks": "0', "masks")):
+        assert old in saved
+        state.write_text(saved.replace(old, new))
+        sums = json.loads(manifest.read_text()) | {"state.json": hashlib.sha256(state.read_bytes()).hexdigest()}
+        manifest.write_text(json.dumps(sums))
+        with pytest.raises(
+            PeersegError, match=f"^{named} of the data are not what .* began with: restore classes.yaml"
+        ):
+            resume(begun)
+
+
+def test_another_machine_is_said_and_kept_in_the_record(
+    begun: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(running.np, "__version__", "0.0")
+    resume(begun)
+    facts = json.loads((begun / "environment.json").read_text())
+
+    assert "versions was {" in capsys.readouterr().err
+    assert facts["versions"]["numpy"] != "0.0"
+    assert [made["versions"]["numpy"] for made in facts["resumed"]] == ["0.0"]
 
 
 def test_ensure_reads_a_finished_run(finished: Path, settings: Settings, idle: None) -> None:

@@ -119,6 +119,7 @@ def test_a_network_s_own_settings_are_checked() -> None:
     ("overrides", "sentence"),
     [
         ({"optimiser.rate": 0.1}, "'optimiser' is no setting; did you mean 'optimizer'"),
+        ({"optimizer": {"rate": 0.1}}, "'optimizer' is a section: give its settings one by one, such as optimizer.key"),
         ({"steps.x": 3}, "'steps.x' is no setting: 'steps' has no parts"),
         ({"stepps": 3}, "'stepps' is no setting; did you mean 'steps'"),
         ({"optimizer.rat": 0.1}, "optimizer.rat is no setting of Optimization; did you mean 'rate'"),

@@ -1,6 +1,8 @@
 """Name tables: every row leads to what it says, and an import path is checked before it is called."""
 
 import inspect
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -38,6 +40,13 @@ def test_a_name_that_is_no_name_lists_the_known_ones(name: str) -> None:
 
 def test_an_import_path_can_name_a_class_of_one_s_own() -> None:
     assert target("method", "peerseg.methods.ncps:NCPS") is target("method", "ncps")
+
+
+def test_an_import_path_is_looked_for_in_the_folder_one_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "tables_lab.py").write_text("from peerseg.methods import Supervised as Mine\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", [path for path in sys.path if path])
+    assert target("method", "tables_lab:Mine") is target("method", "supervised")
 
 
 @pytest.mark.parametrize(

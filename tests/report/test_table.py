@@ -46,7 +46,3 @@ def test_text_is_aligned() -> None:
         "ncps                 60.5",
         "supervised-ensemble     -",
     ]
-
-
-def test_markdown() -> None:
-    assert Table(("arm", "sv"), (("ncps", "60.5"),)).markdown() == "| arm | sv |\n| --- | ---: |\n| ncps | 60.5 |"

@@ -135,7 +135,15 @@ def test_a_damaged_one_of_the_same_step_is_written_anew(tmp_path: Path, method: 
 def test_leftovers_of_a_kill_are_removed(tmp_path: Path, method: Method) -> None:
     (tmp_path / ".last-0000002").mkdir(parents=True)
     _save(tmp_path, method, 1)
-    checkpoint.clean(tmp_path)
+    checkpoint.clean(tmp_path, 1)
+    assert [path.name for path in tmp_path.iterdir()] == ["last-0000001"]
+
+
+def test_what_is_newer_than_the_step_a_run_goes_on_from_is_removed(tmp_path: Path, method: Method) -> None:
+    _save(tmp_path, method, 1)
+    _save(tmp_path, method, 2)
+    checkpoint.save(tmp_path, "best", method, {"step": 3, "steps": 9})
+    checkpoint.clean(tmp_path, 1)
     assert [path.name for path in tmp_path.iterdir()] == ["last-0000001"]
 
 

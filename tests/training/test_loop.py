@@ -78,6 +78,21 @@ def test_a_loss_that_is_no_number_stops_and_names_step_and_files(tiny: Tiny, tmp
     assert [path.name for path in (tmp_path / "run" / "checkpoints").glob("last-*")] == ["last-0000002"]
 
 
+class Exploding(Supervised):
+    """Supervised training whose last step before an evaluation leaves weights that are no numbers."""
+
+    def after_step(self, clock: Clock) -> None:
+        if clock.step == 3:
+            with torch.no_grad():
+                next(self.parameters()).fill_(float("inf"))
+
+
+def test_weights_that_are_no_numbers_are_never_saved(tiny: Tiny, tmp_path: Path) -> None:
+    with pytest.raises(PeersegError, match=r"the weights are no numbers after step 4, last learned from .*scene-0000"):
+        start(tiny({"method.name": f"{__name__}:Exploding"}), tmp_path / "run")
+    assert [path.name for path in (tmp_path / "run" / "checkpoints").glob("last-*")] == ["last-0000002"]
+
+
 class Interrupted(Supervised):
     """Supervised training that is asked to stop in the middle of step 3."""
 

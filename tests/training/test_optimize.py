@@ -33,6 +33,17 @@ def test_one_step_is_sgd_with_momentum_and_decay_on_matrices_alone() -> None:
     assert layer.bias.item() == pytest.approx(bias, rel=1e-5)
 
 
+def test_only_convolutions_decay() -> None:
+    layers = nn.ModuleList([nn.Conv2d(1, 1, 1), nn.Linear(2, 2), nn.BatchNorm2d(1)])
+    optimization = Optimization([ParameterGroup("all", tuple(layers.parameters()))], rate=1.0, decay=0.5, momentum=0.0)
+    before = {name: value.clone() for name, value in layers.named_parameters()}
+    for parameter in layers.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    optimization.step(Clock(0, 0, 2))
+    moved = [name for name, value in layers.named_parameters() if not torch.equal(value, before[name])]
+    assert moved == ["0.weight"]
+
+
 def test_every_parameter_is_stepped_once() -> None:
     method = Supervised(networks(2))
     stepped = [id(parameter) for parameter in Optimization(method.parameter_groups()).parameters()]

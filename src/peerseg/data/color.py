@@ -1,10 +1,12 @@
 """Strong views: the same picture in other light, gray or out of focus. Every step is valid for any number of channels."""
 
-from dataclasses import dataclass
+import math
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
 from peerseg.data.views import Floats
+from peerseg.errors import check_between
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,10 @@ class Jitter:
     gray: float = 0.2
     blur: float = 0.5
     sigma: float = 1.5
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            check_between(f"jitter.{name}", value, 0, 1 if name in ("chance", "gray", "blur") else math.inf)
 
 
 def strong_color(image: Floats, jitter: Jitter, random: np.random.Generator) -> Floats:

@@ -1,5 +1,6 @@
 """What must be known of the masks before training: every one is read once, checked and counted."""
 
+import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -29,6 +30,11 @@ class Inspection:
     pixels: dict[str, Counts]
     partly: tuple[str, ...]
     notes: tuple[str, ...]
+
+    def digest(self) -> str:
+        """A short hash of the counts: other masks, or another meaning of their values, give another."""
+        counts = b"".join(counts.tobytes() for counts in self.pixels.values())
+        return hashlib.sha256(counts).hexdigest()[:16]
 
 
 def inspect(dataset: SegmentationDataset, split: Split, watch: Watch | None = None) -> Inspection:

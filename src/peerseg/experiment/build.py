@@ -82,6 +82,7 @@ def build(settings: Settings, watch: Watch | None = None) -> Built:
             "classes": list(dataset.label_space.names),
             "colors": [list(color) for color in dataset.label_space.colors],
             "channels": channels,
+            "masks": inspection.digest(),
         },
     )
     return Built(task, split, (*dataset.notes, *inspection.notes))
@@ -99,6 +100,7 @@ def _stream(
         between=loader.between,
         flip=loader.flip,
         boxes=loader.boxes,
+        jitter=loader.strong,
     )
     return BatchStream(
         dataset,
@@ -156,6 +158,11 @@ def build_method(
             networks.append(_made("network", own, classes=classes, channels=channels))
         # All networks are shown the same batch, so all normalize as the first one does.
         colors = colors or (tuple(networks[0].mean.tolist()), tuple(networks[0].std.tolist()))
+        if not (torch.equal(networks[k].mean, networks[0].mean) and torch.equal(networks[k].std, networks[0].std)):
+            raise PeersegError(
+                f"network {k + 1} normalizes colors otherwise than network 1, but all are shown the same batch: give every network "
+                "the same mean and std"
+            )
     keywords = {key: value for key, value in settings.method.items() if key not in ("name", "count")}
     with seeded(settings.seed, "method"):
         method: Method = target("method", settings.method["name"])(networks, **keywords)

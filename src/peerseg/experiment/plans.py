@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from peerseg.data.color import Jitter
 from peerseg.errors import PeersegError, check_between
+from peerseg.experiment.checking import check_section
 
 
 @dataclass(frozen=True)
@@ -18,6 +20,7 @@ class LoaderPlan:
         between: Draw anywhere between the smallest and the largest scale instead.
         flip: Flip half of the views left to right.
         boxes: How many CutMix boxes; 1 is the single-box variant.
+        jitter: How far strong views stray, such as {brightness: 0.2, blur: 0}; the defaults of ``Jitter`` where left out.
         normalization: "network": the colors the encoder was trained with; "data": the labeled images' own.
         workers: Processes that make batches ahead; no result depends on it.
     """
@@ -29,6 +32,7 @@ class LoaderPlan:
     between: bool = True
     flip: bool = True
     boxes: int = 3
+    jitter: dict[str, float] | None = None
     normalization: Literal["network", "data"] = "network"
     workers: int = 0
 
@@ -39,11 +43,17 @@ class LoaderPlan:
             if value <= 0:
                 raise PeersegError(f"loader.{name} is {value!r}, expected a number above 0")
         check_between("loader.workers", self.workers, 0)
+        _strong(self.jitter)  # a misspelled key is refused before anything slow
 
     @property
     def size(self) -> tuple[int, int]:
         """(H, W) of a view."""
         return (self.crop, self.crop) if isinstance(self.crop, int) else self.crop
+
+    @property
+    def strong(self) -> Jitter:
+        """How strong views are drawn."""
+        return _strong(self.jitter)
 
     @property
     def unlabeled_count(self) -> int:
@@ -73,3 +83,7 @@ class EvaluationPlan:
 
     def __post_init__(self) -> None:
         check_between("evaluation.every", self.every, 1)
+
+
+def _strong(jitter: dict[str, float] | None) -> Jitter:
+    return Jitter(**check_section("loader.jitter", jitter or {}, Jitter))

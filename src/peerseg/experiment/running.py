@@ -92,18 +92,21 @@ def _train(run: RunFolder, settings: Settings) -> None:
         built = build(settings, watch)
         for line in (*built.notes, *plan(settings, built)):
             say(line)
-        _refuse_changed_data(run, built)
-        run.write_json("environment.json", environment(built))
+        before, now = run.read_json("environment.json"), environment(built)
+        _refuse_changed_data(run, before, now)
+        run.write_json("environment.json", before | {"resumed": [*before.get("resumed", []), now]} if before else now)
         fit(built.task, run)
 
 
-def _refuse_changed_data(run: RunFolder, built: Built) -> None:
-    before = run.read_json("environment.json").get("split")
-    if before is not None and before != digest(built.split):
+def _refuse_changed_data(run: RunFolder, before: dict[str, Any], now: dict[str, Any]) -> None:
+    if before and before["split"] != now["split"]:
         raise PeersegError(
-            f"the data of {str(run.path)!r} has changed: its split was {before} and is {digest(built.split)} now; restore the "
+            f"the data of {str(run.path)!r} has changed: its split was {before['split']} and is {now['split']} now; restore the "
             "images, masks and lists, or start a new run"
         )
+    for name in ("device", "threads", "versions"):
+        if before and before[name] != now[name]:
+            say(f"{name} was {before[name]} and is {now[name]} now: the result may differ in rounding")
 
 
 def plan(settings: Settings, built: Built) -> list[str]:

@@ -112,6 +112,9 @@ def resolve(raw: Mapping[str, Any], overrides: Mapping[str, Any]) -> tuple[Setti
     for name in (*raw, *(name.split(".")[0] for name in overrides)):
         if name not in known:
             raise PeersegError(f"{name!r} is no setting; {nearest(name, known)}")
+    bare = next((name for name in overrides if name in SECTIONS), None)
+    if bare is not None:
+        raise PeersegError(f"{bare!r} is a section: give its settings one by one, such as {bare}.key")
     whole = next((name for name in overrides if "." in name and name.split(".")[0] not in SECTIONS), None)
     if whole is not None:
         raise PeersegError(f"{whole!r} is no setting: {whole.split('.')[0]!r} has no parts")

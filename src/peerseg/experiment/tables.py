@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -60,6 +61,8 @@ def target(section: str, name: str | None) -> Any:
         return imported(table[str(name)])
     if name is None or ":" not in str(name):
         raise PeersegError(f"{section}.name is {name!r}; {nearest(str(name), table)}")
+    if "" not in sys.path:
+        sys.path.append("")  # the folder one is in
     found, interface = imported(str(name)), imported(INTERFACES[section])
     if not (inspect.isclass(found) and issubclass(found, interface)):
         raise PeersegError(

@@ -15,6 +15,7 @@ from peerseg.report.panels import panels, write_sheet
 from peerseg.report.pictures import data_uri
 from peerseg.report.table import class_table, mean_table
 from peerseg.runs import LOSSES, METRICS, RunFolder, disk_errors, write_text
+from peerseg.training import checkpoint
 
 SHOWN = 6  # images in the pictures
 
@@ -37,7 +38,7 @@ def report_study(study: Study, path: Path, *, title: str, verdict: str | None = 
     ensemble = Ensemble(study.runs[arm][seeds[0]].path, "last")
     dataset = build_dataset(ensemble.settings)
     names, pictures = panels(ensemble, dataset, dataset.split().val[:SHOWN])
-    answers = {each: Ensemble(runs[seeds[0]].path, "last").vote for each, runs in study.runs.items()}
+    answers = {each: _vote(runs[seeds[0]]) for each, runs in study.runs.items()}
     page = _template().render(
         title=title,
         verdict=verdict,
@@ -74,6 +75,13 @@ def report_run(run: RunFolder) -> Path:
     method = str(run.settings()["method"]["name"])
     study = Study({method: {seed: run}}, {method: {seed: metrics_of(run)}})
     return report_study(study, run.path / "report.html", title=f"peerseg: {run.path.name}")
+
+
+def _vote(run: RunFolder) -> str:
+    """The vote that chose the run's best checkpoint."""
+    found = checkpoint.find(run.path / "checkpoints", "last")
+    assert found is not None, "a finished run has a last checkpoint"
+    return str(found.state["vote"])
 
 
 def _charts(study: Study, answers: Mapping[str, str]) -> list[str]:

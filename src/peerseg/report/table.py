@@ -1,4 +1,4 @@
-"""Tables of a study, once as data: for the terminal, for Markdown and for a page."""
+"""Tables of a study, once as data: for the terminal and for a page."""
 
 from dataclasses import dataclass
 
@@ -31,11 +31,6 @@ class Table:
             return "  ".join([first, *rest]).rstrip()
 
         return "\n".join(line(row) for row in (self.heads, *self.rows))
-
-    def markdown(self) -> str:
-        """The table for a docs page."""
-        rule = ("---", *("---:" for _ in self.heads[1:]))
-        return "\n".join(f"| {' | '.join(row)} |" for row in (self.heads, rule, *self.rows))
 
 
 def mean_table(study: Study) -> Table:

@@ -26,7 +26,7 @@ from peerseg.runs import disk_errors
 Which = Literal["last", "best"]
 
 MANIFEST, STATE, OPTIMIZER, REST = "manifest.json", "state.json", "optimizer.pt", "method.safetensors"
-KEPT = {"last": 2, "best": 1}  # one older `last` to fall back to
+KEPT: dict[Which, int] = {"last": 2, "best": 1}  # one older `last` to fall back to
 
 
 @dataclass(frozen=True)
@@ -151,13 +151,15 @@ def load_optimizer(path: Path) -> dict[str, Any]:
     return loaded
 
 
-def clean(folder: Path) -> None:
-    """Remove what a kill left half written.
+def clean(folder: Path, step: int) -> None:
+    """Remove what a kill left half written, and what is newer than the step a run goes on from.
 
     Args:
         folder: The run's ``checkpoints``.
+        step: The last step that stays.
     """
-    for path in folder.glob(".*-*"):
+    newer = [path for which in KEPT for path in _newest_first(folder, which) if int(path.name.split("-")[1]) > step]
+    for path in (*folder.glob(".*-*"), *newer):
         shutil.rmtree(path)
 
 

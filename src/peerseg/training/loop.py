@@ -10,7 +10,7 @@ from typing import Any
 from peerseg.data.batch import Batch
 from peerseg.data.dataset import SegmentationDataset
 from peerseg.data.loading import BatchStream, stream_batches
-from peerseg.errors import StoppedError
+from peerseg.errors import PeersegError, StoppedError
 from peerseg.inference.evaluate import evaluate
 from peerseg.inference.predict import Protocol
 from peerseg.methods.base import Clock, Loss, Method
@@ -70,12 +70,14 @@ def fit(task: Task, run: RunFolder) -> None:
         for step, batch in enumerate(stream_batches(task.stream, start, task.steps, workers=task.workers), start):
             clock = Clock(task.seed, step, task.steps, task.placement.part)
             _learn(task, record, batch, clock)
-            due = (step + 1) % task.every == 0 or step + 1 == task.steps
+            due, stop = (step + 1) % task.every == 0 or step + 1 == task.steps, bool(asked)
+            if due or stop:
+                _refuse_broken_weights(task, clock, batch)
             if due:
                 best = _judge(task, run, record, clock, best)
-            if due or asked:
+            if due or stop:
                 _save(task, run, "last", step + 1, best)
-            if asked and step + 1 < task.steps:
+            if stop and step + 1 < task.steps:
                 raise StoppedError(asked[0], str(run.path))
 
 
@@ -94,6 +96,15 @@ def _back_propagate(loss: Loss, share: float) -> None:
         (loss.value * share).backward()  # type: ignore[no-untyped-call]
     else:
         loss.value.backward(loss.gradient)  # type: ignore[no-untyped-call]
+
+
+def _refuse_broken_weights(task: Task, clock: Clock, batch: Batch) -> None:
+    """Weights that are no numbers must not become a checkpoint: the one before is still good."""
+    if not all(bool(parameter.isfinite().all()) for parameter in task.method.parameters()):
+        raise PeersegError(
+            f"the weights are no numbers after step {clock.step + 1}, last learned from the files "
+            f"{', '.join(map(repr, batch.files))}: look at them, or lower optimizer.rate; the checkpoint before is kept"
+        )
 
 
 def _judge(task: Task, run: RunFolder, record: Record, clock: Clock, best: float | None) -> float | None:
@@ -115,17 +126,23 @@ def _save(task: Task, run: RunFolder, which: checkpoint.Which, step: int, best: 
 
 def _resume(task: Task, run: RunFolder) -> tuple[int, float | None]:
     folder = run.path / "checkpoints"
-    checkpoint.clean(folder)
     found = checkpoint.find(folder, "last")
-    if found is None:
-        run.drop_after(0)
-        return 0, None
-    for damage in found.damaged:
-        print(f"{damage}; going on from {found.path.name}", file=sys.stderr, flush=True)
-    checkpoint.load_method(found.path, task.method)
-    task.optimization.load_state_dict(checkpoint.load_optimizer(found.path))
-    run.drop_after(found.state["step"])
-    return found.state["step"], found.state["best"]
+    start = 0 if found is None else found.state["step"]
+    if found is not None:
+        for damage in found.damaged:
+            print(f"{damage}; going on from {found.path.name}", file=sys.stderr, flush=True)
+        changed = [name for name, fact in task.facts.items() if found.state.get(name) != fact]
+        if changed:
+            raise PeersegError(
+                f"{', '.join(changed)} of the data are not what {str(run.path)!r} began with: restore classes.yaml and the masks, "
+                "or start a new run"
+            )
+        checkpoint.load_method(found.path, task.method)
+        task.optimization.load_state_dict(checkpoint.load_optimizer(found.path))
+    # What was saved or noted later is made again.
+    checkpoint.clean(folder, start)
+    run.drop_after(start)
+    return start, None if found is None else found.state["best"]
 
 
 def finished(path: Path) -> bool:

@@ -10,6 +10,7 @@ from peerseg.errors import PeersegError, check_between, nearest
 from peerseg.methods.base import Clock, ParameterGroup
 
 Kind = Literal["sgd", "adamw"]
+CONVOLUTION = 4  # axes of its weight
 
 
 def poly(step: int, steps: int, power: float) -> float:
@@ -34,7 +35,7 @@ class Optimization:
         name: "sgd" or "adamw", for groups that ask for none themselves.
         rate: Learning rate at the first step.
         momentum: Of SGD, and the first of AdamW's two.
-        decay: Weight decay of convolutions and other matrices; biases and normalizations have none.
+        decay: Weight decay of convolutions; nothing else has any.
         power: Of the falling rate.
     """
 
@@ -101,11 +102,11 @@ class Optimization:
 
 
 def _split(groups: Sequence[ParameterGroup], rate: float, decay: float) -> list[dict[str, Any]]:
-    """Each group twice: weights of two and more axes, which decay, and the rest, which do not."""
+    """Each group twice: the weights of convolutions, which decay, and the rest, which do not."""
     made = []
     for group in groups:
         for decays in (True, False):
-            chosen = [p for p in group.parameters if (p.ndim >= 2) == decays and p.requires_grad]
+            chosen = [p for p in group.parameters if (p.ndim == CONVOLUTION) == decays and p.requires_grad]
             if chosen:
                 wanted = {"params": chosen, "lr": rate * group.scale, "scale": group.scale}
                 made.append(wanted | {"weight_decay": decay if decays else 0.0})

@@ -1,6 +1,5 @@
 """What a training tells: rows on disk, TensorBoard events if it is installed, a progress bar."""
 
-import importlib.util
 import math
 import sys
 from collections.abc import Mapping
@@ -98,8 +97,8 @@ def _row(scores: Scores, rule: str, step: int) -> Row:
 
 
 def _tensorboard(run: RunFolder, start: int) -> Any:
-    if importlib.util.find_spec("tensorboard") is None:
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
         return None
-    from torch.utils.tensorboard import SummaryWriter
-
     return SummaryWriter(str(run.path / "tensorboard"), purge_step=start + 1)
