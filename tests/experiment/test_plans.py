@@ -45,7 +45,7 @@ def test_strong_views_stray_as_far_as_is_said() -> None:
 @pytest.mark.parametrize(
     ("jitter", "sentence"),
     [
-        ({"blurr": 0.1}, "loader.jitter.blurr is no setting of Jitter; did you mean 'blur'"),
+        ({"sigmas": 0.1}, "loader.jitter.sigmas is no setting of Jitter; did you mean 'sigma'"),
         ({"blur": "no"}, "loader.jitter.blur is 'no', expected a number"),
         ({"blur": 1.5}, "jitter.blur is 1.5, expected a number from 0 to 1"),
         ({"sigma": -1}, "jitter.sigma is -1.0, expected a number at least 0"),
