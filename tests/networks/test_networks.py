@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from peerseg.networks import SegmentationNetwork, SmallNetwork, library
+from peerseg.networks import SegmentationNetwork, SmallNetwork, deeplabv3plus, library
 
 # Every architecture of the library with the smallest encoder and image it takes.
 LIBRARY = {
@@ -32,7 +32,15 @@ def _library(architecture: str) -> Callable[..., SegmentationNetwork]:
     return make
 
 
-NETWORKS = {"small": (SmallNetwork, 16)} | {name: (_library(name), size) for name, (_, size) in LIBRARY.items()}
+def _paper(classes: int, **options: Any) -> SegmentationNetwork:
+    return deeplabv3plus("resnet18", classes, weights=None, **options)
+
+
+NETWORKS: dict[str, tuple[Callable[..., SegmentationNetwork], int]] = {
+    "small": (SmallNetwork, 16),
+    "paper": (_paper, 64),
+}
+NETWORKS |= {name: (_library(name), size) for name, (_, size) in LIBRARY.items()}
 
 
 def test_every_architecture_of_the_library_is_covered() -> None:
@@ -55,7 +63,7 @@ def test_logits_are_classified_decoded_features_at_full_resolution(name: str) ->
     assert logits.shape == (2, 5, size, size)
 
 
-@pytest.mark.parametrize("name", ["small", "deeplabv3plus"])
+@pytest.mark.parametrize("name", ["small", "paper", "deeplabv3plus"])
 @pytest.mark.parametrize("channels", [1, 3, 5])
 def test_any_number_of_channels(name: str, channels: int) -> None:
     make, _ = NETWORKS[name]
@@ -65,7 +73,7 @@ def test_any_number_of_channels(name: str, channels: int) -> None:
         assert network(torch.zeros(1, channels, 64, 64)).shape == (1, 2, 64, 64)
 
 
-@pytest.mark.parametrize("name", ["small", "unet"])
+@pytest.mark.parametrize("name", ["small", "paper", "unet"])
 def test_colors_are_saved_with_the_weights(name: str) -> None:
     make, _ = NETWORKS[name]
     network = make(2, mean=(0.1, 0.2, 0.3), std=(0.4, 0.5, 0.6))

@@ -13,6 +13,7 @@ DATASETS = {
     "shapes": "peerseg.data.shapes:Shapes",
 }
 NETWORKS = {
+    "deeplabv3plus": "peerseg.networks.deeplab:deeplabv3plus",
     "library": "peerseg.networks.library:library",
     "small": "peerseg.networks.small:SmallNetwork",
 }

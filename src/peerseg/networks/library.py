@@ -1,7 +1,6 @@
 """Any architecture of segmentation_models_pytorch on any of its or timm's encoders, behind our interface."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import torch.nn.functional as F
@@ -9,10 +8,8 @@ from torch import Tensor
 
 from peerseg.errors import PeersegError, nearest
 from peerseg.networks.base import SegmentationNetwork
-from peerseg.networks.weights import carried_file, fill_encoder, from_efficientnet_package, is_file, read_weights
-
-IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
-HALF = ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))  # what the carried EfficientNet-Lite weights were trained with
+from peerseg.networks.encoders import colors_of, defaults, start_from, unreachable
+from peerseg.networks.weights import carried_file, is_file
 
 
 class LibraryNetwork(SegmentationNetwork):
@@ -84,20 +81,15 @@ def library(
             f"network.architecture is {architecture!r}; {nearest(architecture.lower(), smp.MODEL_ARCHITECTURES_MAPPING)}"
         )
     name = _encoder_name(encoder)
-    carried = carried_file(name.removeprefix("tu-")) if weights == "imagenet" else None
-    extra = dict(options or {})
+    timm_name = name.removeprefix("tu-") if name.startswith("tu-") else None
+    carried = carried_file(timm_name) if timm_name and weights == "imagenet" else None
+    extra = (defaults(timm_name) if timm_name else {}) | dict(options or {})
     if architecture.lower() == "dpt":
         extra.setdefault("dynamic_img_size", True)  # so that crops and whole images need not have one size
-    if name.startswith("tu-efficientnet_lite"):
-        extra.setdefault("bn_eps", 1e-3)  # what the weights were trained with; timm's default for this name is 1e-5
     hub = None if carried or is_file(weights) else weights
     model = _create(architecture, name, hub=hub, channels=channels, classes=classes, options=extra)
-    body = model.encoder.model if name.startswith("tu-") else model.encoder
-    if carried:
-        fill_encoder(body, from_efficientnet_package(read_weights(carried), body.state_dict()), carried.name)
-    elif weights is not None and is_file(weights):
-        fill_encoder(body, read_weights(Path(weights)), weights)
-    own_mean, own_std = _colors(name, channels, carried is not None)
+    start_from(model.encoder.model if timm_name else model.encoder, carried, weights)
+    own_mean, own_std = colors_of(timm_name, channels, carried)
     return LibraryNetwork(model, mean or own_mean, std or own_std)
 
 
@@ -114,10 +106,7 @@ def _create(
     try:
         return smp.create_model(architecture, encoder, hub, channels, classes, **options)
     except OSError as error:
-        raise PeersegError(
-            f"the {hub!r} weights of {encoder!r} could not be fetched: connect to the network, give network.weights a file, "
-            "or null for a random start"
-        ) from error
+        raise unreachable(encoder, hub) from error
     except (KeyError, TypeError, ValueError) as error:
         reason = str(error).splitlines()[0]
         raise PeersegError(
@@ -141,16 +130,3 @@ def _encoder_name(encoder: str) -> str:
 def _hint(encoder: str, known: Sequence[str]) -> str:
     hint = nearest(encoder, known)
     return hint if hint.startswith("did") else "`timm.list_models()` lists a thousand more"
-
-
-def _colors(name: str, channels: int, carried: bool) -> tuple[Sequence[float], Sequence[float]]:
-    if channels != 3:
-        return (0.5,) * channels, (0.25,) * channels
-    if carried:
-        return HALF
-    if not name.startswith("tu-"):
-        return IMAGENET
-    import timm
-
-    config = timm.get_pretrained_cfg(name.removeprefix("tu-"))
-    return (tuple(config.mean), tuple(config.std)) if config else IMAGENET
