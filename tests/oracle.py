@@ -25,6 +25,21 @@ def cross_entropy(logits: Tensor, labels: Tensor, counted: Tensor) -> Tensor:
     return torch.stack(images).mean()
 
 
+def hard_pixels(logits: Tensor, masks: Tensor, least: int, threshold: float) -> Tensor:
+    """OHEM of one image a process: sort every probability, keep up to the least-th or the threshold; (B, H, W) bool."""
+    kept = []
+    for scores, mask in zip(logits.detach(), masks, strict=True):
+        known = mask < 254
+        if known.sum() < least:
+            kept.append(known)
+            continue
+        target = mask.long().where(known, 0)
+        q = scores.softmax(0).gather(0, target[None])[0].where(known, 1.0)
+        limit = max(threshold, float(q.flatten().sort().values[min(q.numel(), least) - 1]))
+        kept.append(known & (q <= limit))
+    return torch.stack(kept)
+
+
 def algorithm_1(run: Pass, batch: Batch, counted: Sequence[Tensor], *, count: int, weight: float, mean: str) -> Tensor:
     """n-CPS: the pair loop over every (l, r), all graphs alive until the one backward."""
     assert batch.unlabeled is not None

@@ -3,8 +3,13 @@
 import pytest
 import torch
 
-from oracle import cross_entropy
-from peerseg.methods import cross_supervision, hard_labels, supervision
+from oracle import batch, cross_entropy, hard_pixels, networks
+from peerseg import methods
+from peerseg.errors import PeersegError
+from peerseg.methods import NCPS, NCPSCutMix, Supervised, cross_supervision, hard_labels, supervision
+from peerseg.methods.base import Clock
+from peerseg.methods.passes import learn
+from peerseg.placement.single import Together
 
 
 def _random(peers: int = 2) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -62,3 +67,53 @@ def test_hard_labels_are_bytes_and_reject_below_the_threshold() -> None:
     assert hard_labels(logits).tolist() == [[[0, 0]]]
     assert hard_labels(logits, threshold=0.6).tolist() == [[[0, 255]]]
     assert hard_labels(logits).dtype == torch.uint8
+
+
+@pytest.mark.parametrize("hardest", [1, 7, 19, 20, 24, 30, 500])
+@pytest.mark.parametrize("certain", [0.0, 0.2, 0.7, 1.0])
+def test_hard_pixels_are_those_of_a_whole_sort(hardest: int, certain: float) -> None:
+    logits, labels, _ = _random(1)
+    masks = labels[0].clone()
+    masks[0, 0], masks[1, :, 3], masks[1, 2] = 255, 254, 255
+    assert (masks < 254).sum(dim=(1, 2)).tolist() == [24, 20], "above and below what is asked for"
+    kept = hard_pixels(3 * logits, masks, hardest, certain)
+    assert torch.equal(methods.hard_pixels(3 * logits, masks, hardest, certain), kept)
+    loss = supervision(3 * logits, masks, hardest, certain)
+    assert loss.item() == pytest.approx(cross_entropy(3 * logits, masks, kept).item(), rel=1e-12)
+
+
+def test_mining_keeps_the_hardest_and_all_that_are_uncertain() -> None:
+    logits = torch.tensor([4.0, 3.0, 2.0, 0.2, -1.0])
+    scores = torch.stack([logits, torch.zeros(5)])[None, :, None]
+    masks = torch.zeros(1, 1, 5, dtype=torch.uint8)
+    assert methods.hard_pixels(scores, masks, 3, 0.7).tolist() == [[[False, False, True, True, True]]]
+    assert methods.hard_pixels(scores, masks, 1, 0.7).tolist() == [[[False, False, False, True, True]]]
+    assert methods.hard_pixels(scores, masks, 9, 0.7).all()
+
+
+def test_an_image_without_a_label_has_no_hard_pixels() -> None:
+    logits, labels, _ = _random(1)
+    assert supervision(logits, torch.full_like(labels[0], 255), 5).item() == 0
+
+
+@pytest.mark.parametrize("method", [Supervised, NCPS, NCPSCutMix])
+def test_every_method_mines_its_supervised_term(method: type[NCPS]) -> None:
+    given = batch()
+    values = []
+    for made in (method(networks(2)), method(networks(2), hardest=20, certain=0.3)):
+        losses = made.losses(given, Together(2), Clock(seed=3, step=5, steps=10))
+        values.append(sum(float(loss.value.detach()) for loss in losses))
+    logits = [
+        learn(net, given.images, Clock(seed=3, step=5, steps=10), i, "labeled") for i, net in enumerate(networks(2))
+    ]
+    every = [cross_entropy(own, given.masks, given.masks < 254) for own in logits]
+    hard = [cross_entropy(own, given.masks, hard_pixels(own, given.masks, 20, 0.3)) for own in logits]
+    assert values[1] - values[0] == pytest.approx(float((sum(hard) - sum(every)).detach()), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"), [({"hardest": 0}, "method.hardest is 0"), ({"certain": 1.5}, "method.certain is 1.5")]
+)
+def test_mining_that_means_nothing_is_refused(settings: dict[str, float], words: str) -> None:
+    with pytest.raises(PeersegError, match=words):
+        Supervised(networks(1), **settings)

@@ -1,9 +1,13 @@
 """The one loss of n-CPS, as a pure function: cross-entropy to hard labels, the peers' or a human's."""
 
+from collections.abc import Callable
+from functools import partial
+
 import torch
 from torch import Tensor
 
 from peerseg.data.labels import UNLABELED
+from peerseg.errors import check_between
 
 
 def cross_supervision(logits: Tensor, labels: Tensor, counted: Tensor) -> Tensor:
@@ -44,17 +48,58 @@ def count_votes(labels: Tensor, counted: Tensor, like: Tensor) -> Tensor:
     return votes
 
 
-def supervision(logits: Tensor, masks: Tensor) -> Tensor:
+def supervision(logits: Tensor, masks: Tensor, hardest: int | None = None, certain: float = 0.7) -> Tensor:
     """Equation (1) for one network: the human is the only peer, and counts where there is a class.
 
     Args:
         logits: (B, C, H, W).
         masks: (B, H, W) uint8; 254 and 255 are not counted.
+        hardest: Given: only hard pixels are counted, see ``hard_pixels``.
+        certain: Likewise.
 
     Returns:
         A scalar.
     """
-    return cross_supervision(logits, masks[None], masks < UNLABELED)
+    counted = masks < UNLABELED if hardest is None else hard_pixels(logits, masks, hardest, certain)
+    return cross_supervision(logits, masks[None], counted)
+
+
+@torch.no_grad()
+def hard_pixels(logits: Tensor, masks: Tensor, hardest: int, certain: float) -> Tensor:
+    """Online hard example mining, image by image: pixels whose class the network is not certain of, or enough others.
+
+    Args:
+        logits: (B, C, H, W).
+        masks: (B, H, W) uint8; 254 and 255 are never hard.
+        hardest: At least this many pixels of an image, the least certain ones; an image with fewer labels keeps them all.
+        certain: A pixel is hard where its class has at most this probability.
+
+    Returns:
+        (B, H, W) bool.
+    """
+    labeled = masks < UNLABELED
+    target = torch.where(labeled, masks, 0).long()
+    probability = torch.softmax(logits, dim=1).gather(1, target[:, None])[:, 0].where(labeled, 1.0)
+    # Reference: a whole sort there; the value at one rank is all that is needed. Without enough labels it is 1.
+    rank = min(hardest, masks[0].numel())
+    least = probability.flatten(1).kthvalue(rank).values.clamp(min=certain)
+    return labeled & (probability <= least[:, None, None])
+
+
+def supervision_of(hardest: int | None, certain: float) -> Callable[[Tensor, Tensor], Tensor]:
+    """A method's supervised term: of all labeled pixels, or of the hard ones.
+
+    Args:
+        hardest: Of an image; None: every labeled pixel counts.
+        certain: A probability.
+
+    Returns:
+        What takes logits (B, C, H, W) and masks (B, H, W) to a scalar.
+    """
+    if hardest is not None:
+        check_between("method.hardest", hardest, 1)
+    check_between("method.certain", certain, 0, 1)
+    return partial(supervision, hardest=hardest, certain=certain)
 
 
 def hard_labels(logits: Tensor, threshold: float = 0.0) -> Tensor:

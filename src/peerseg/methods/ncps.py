@@ -21,7 +21,7 @@ from peerseg.methods.base import (
     check_peers,
     check_strength,
 )
-from peerseg.methods.losses import cross_supervision, hard_labels, supervision
+from peerseg.methods.losses import cross_supervision, hard_labels, supervision_of
 from peerseg.methods.passes import label, learn
 from peerseg.networks.base import SegmentationNetwork
 
@@ -52,6 +52,9 @@ class NCPS(Method):
         counted: "inside": pixels of the photograph that are not ignored; "all": padding too, as published.
         lean: Label first in passes without gradient, so that one graph lives at a time. Same gradients; each
             network labels both views in passes of their own.
+        hardest: Learn the labels of at least this many pixels of each image, the hardest ones (OHEM, as published for
+            Cityscapes); null: of all pixels.
+        certain: With `hardest`: pixels whose class has at most this probability count too.
     """
 
     def __init__(
@@ -65,6 +68,8 @@ class NCPS(Method):
         labels: Mode = "eval",
         counted: Counted = "inside",
         lean: bool = True,
+        hardest: int | None = None,
+        certain: float = 0.7,
     ) -> None:
         check_peers(networks)
         check_choice("method.reduction", reduction, get_args(Reduction))
@@ -72,6 +77,7 @@ class NCPS(Method):
         check_choice("method.counted", counted, get_args(Counted))
         check_strength(weight, ramp, threshold)
         super().__init__(networks)
+        self.supervision = supervision_of(hardest, certain)
         self.weight, self.ramp, self.reduction, self.threshold = weight, ramp, reduction, threshold
         self.labels, self.counted, self.lean = labels, counted, lean or labels == "eval"
 
@@ -95,7 +101,7 @@ class NCPS(Method):
                 logits = kept.pop((i, side.name), None)
                 logits = self._learn(i, side, clock) if logits is None else logits
                 cross = cross_supervision(logits, answers[side.name][peers], side.counted)
-                own = supervision(logits, batch.masks) if side.name == "labeled" else 0.0
+                own = self.supervision(logits, batch.masks) if side.name == "labeled" else 0.0
                 last = side is sides[-1]
                 yield Loss(
                     f"{side.name}{i + 1}",

@@ -20,7 +20,7 @@ from peerseg.methods.base import (
     check_peers,
     check_strength,
 )
-from peerseg.methods.losses import cross_supervision, supervision
+from peerseg.methods.losses import cross_supervision, supervision_of
 from peerseg.methods.passes import label, learn
 from peerseg.networks.base import SegmentationNetwork
 
@@ -40,6 +40,9 @@ class NCPSCutMix(Method):
         partner: What is mixed in: "own": another draw from the pool (the paper); "same-image": another view of the
             image (the code); "neighbor": the batch's next image, which saves the second label pass.
         strong: Learn from views in other colors; the labels still come from the plain ones.
+        hardest: Learn the labels of at least this many pixels of each image, the hardest ones (OHEM, as published for
+            Cityscapes); null: of all pixels.
+        certain: With `hardest`: pixels whose class has at most this probability count too.
     """
 
     def __init__(
@@ -53,6 +56,8 @@ class NCPSCutMix(Method):
         counted: Counted = "inside",
         partner: Partner = "neighbor",
         strong: bool = True,
+        hardest: int | None = None,
+        certain: float = 0.7,
     ) -> None:
         check_peers(networks)
         check_choice("method.partner", partner, get_args(Partner))
@@ -60,6 +65,7 @@ class NCPSCutMix(Method):
         check_choice("method.counted", counted, get_args(Counted))
         check_strength(weight, ramp, threshold)
         super().__init__(networks)
+        self.supervision = supervision_of(hardest, certain)
         self.weight, self.ramp, self.threshold = weight, ramp, threshold
         self.labels, self.counted, self.partner, self.strong = labels, counted, partner, strong
 
@@ -87,7 +93,7 @@ class NCPSCutMix(Method):
             yield Loss(f"cross{i + 1}", weight * cross_supervision(logits, answers[peers], counted))
             del logits  # its graph is done with: it must not live while the next one grows
             logits = learn(self.network(i), batch.images, clock, i, "labeled")
-            yield Loss(f"supervised{i + 1}", supervision(logits, batch.masks), completes=(f"network {i + 1}",))
+            yield Loss(f"supervised{i + 1}", self.supervision(logits, batch.masks), completes=(f"network {i + 1}",))
             del logits
 
     def _learned(self, view: View) -> Tensor:
