@@ -6,6 +6,7 @@ import torch
 from oracle import algorithm_1, batch, networks, passes
 from peerseg.data.labels import IGNORE
 from peerseg.errors import PeersegError
+from peerseg.experiment.reading import protocol_overrides
 from peerseg.methods import NCPS, Clock, Supervised
 from peerseg.placement.single import Together
 
@@ -44,6 +45,24 @@ def test_gradients_and_statistics_are_those_of_algorithm_1(
 
     method = NCPS(networks(count), ramp=0, reduction=reduction, labels="train", counted=counted, lean=lean)
     _learn(method)
+
+    wanted = _gradients(list(reference))
+    assert (_gradients(list(method.networks)) - wanted).abs().max() <= 1e-12 * wanted.abs().max()
+    assert torch.equal(_statistics(list(method.networks)), _statistics(list(reference)))
+
+
+@pytest.mark.parametrize("count", [2, 3, 5])
+@pytest.mark.parametrize("protocol", ["paper", "code"])
+def test_both_protocols_are_algorithm_1_for_any_n(protocol: str, count: int) -> None:
+    given, reference = batch(labeled=3, unlabeled=2, side=8), networks(count)
+    published = {name.removeprefix("method."): value for name, value in protocol_overrides(protocol, "ncps").items()}
+    everywhere = [torch.ones(3, 8, 8, dtype=torch.bool), torch.ones(2, 8, 8, dtype=torch.bool)]
+    mean = published["reduction"]
+    algorithm_1(passes(reference, CLOCK), given, everywhere, count=count, weight=1.5, mean=mean).backward()
+
+    method = NCPS(networks(count), **published)
+    for loss in method.losses(given, Together(count), CLOCK):
+        loss.value.backward()
 
     wanted = _gradients(list(reference))
     assert (_gradients(list(method.networks)) - wanted).abs().max() <= 1e-12 * wanted.abs().max()

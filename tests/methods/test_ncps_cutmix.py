@@ -8,6 +8,7 @@ from oracle import algorithm_2, batch, networks, passes
 from peerseg.data.batch import View
 from peerseg.data.mixing import mix
 from peerseg.errors import PeersegError
+from peerseg.experiment.reading import protocol_overrides
 from peerseg.methods import Clock, NCPSCutMix
 from peerseg.placement.single import Together
 
@@ -58,8 +59,10 @@ def test_gradients_and_statistics_are_those_of_algorithm_2(
     assert torch.equal(own, statistics)
 
 
-def test_labels_in_train_mode_move_the_running_statistics_first_as_published() -> None:
-    given, reference = batch(partner=True), networks(2)
+@pytest.mark.parametrize("count", [2, 3, 5])
+@pytest.mark.parametrize("protocol", ["paper", "code"])
+def test_both_protocols_are_algorithm_2_for_any_n(protocol: str, count: int) -> None:
+    given, reference = batch(partner=True, unlabeled=3, side=8), networks(count)
     assert given.unlabeled is not None
     assert given.partner is not None
     run = passes(reference, CLOCK)
@@ -69,13 +72,19 @@ def test_labels_in_train_mode_move_the_running_statistics_first_as_published() -
             return run(j, images, view)
 
     everywhere = torch.ones_like(given.unlabeled.inside)
-    algorithm_2(run, label, given, given.partner, everywhere, count=2, weight=1.5, strong=False).backward()
-    method = NCPSCutMix(networks(2), ramp=0, labels="train", counted="all", partner="own", strong=False)
-    for loss in method.losses(given, Together(2), CLOCK):
+    algorithm_2(run, label, given, given.partner, everywhere, count=count, weight=1.5, strong=False).backward()
+    published = {
+        name.removeprefix("method."): value for name, value in protocol_overrides(protocol, "ncps-cutmix").items()
+    }
+    method = NCPSCutMix(networks(count), **published)
+    for loss in method.losses(given, Together(count), CLOCK):
         loss.value.backward()
+
+    # Labels are made in training mode, and move the running statistics before the passes that learn.
     (wanted, statistics), (got, own) = _tensors(list(reference)), _tensors(list(method.networks))
     assert (got - wanted).abs().max() <= 1e-12 * wanted.abs().max()
     assert torch.equal(own, statistics)
+    assert method.wants.partner == {"paper": "own", "code": "same-image"}[protocol]
 
 
 def test_a_threshold_takes_votes_away_but_not_pixels_from_the_mean() -> None:
