@@ -12,49 +12,14 @@ from torch import Tensor
 
 from peerseg.errors import PeersegError
 from peerseg.inference import Protocol, predict
-from peerseg.inference.predict import all_probabilities, window_starts
-from peerseg.networks.base import SegmentationNetwork
-
-MEAN, STD = (0.4, 0.5, 0.6), (0.2, 0.25, 0.3)
-
-
-class Placed(SegmentationNetwork):
-    """A network whose logits depend on the pixel and on its place in what is shown; it notes every input."""
-
-    def __init__(self, tilt: float = 0.0, gain: float = 1.0) -> None:
-        super().__init__(8, MEAN, STD)
-        self.tilt, self.gain = tilt, gain
-        self.shown: list[Tensor] = []
-        self.modes: list[bool] = []
-
-    def encode(self, x: Tensor) -> list[Tensor]:
-        self.shown.append(x)
-        self.modes.append(self.training)
-        return [x]
-
-    def decode(self, features: list[Tensor]) -> Tensor:
-        return features[0]
-
-    def classify(self, feature: Tensor, size: tuple[int, int]) -> Tensor:
-        rows = torch.arange(size[0], dtype=feature.dtype)[:, None]
-        columns = torch.arange(size[1], dtype=feature.dtype)[None]
-        return self.gain * feature + self.tilt * torch.stack(
-            [rows + 0 * columns, columns + 0 * rows, 0 * rows * columns]
-        )
+from peerseg.inference.predict import gather
+from peerseg.inference.protocol import WHOLE, window_starts
+from placed import Placed, normalized, picture, softmax
 
 
-def picture(size: tuple[int, int], seed: int = 0) -> npt.NDArray[np.uint8]:
-    return np.random.default_rng(seed).integers(0, 256, (*size, 3), dtype=np.uint8)
-
-
-def normalized(image: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """(C, H, W) as a network is shown it."""
-    return ((image / 255.0 - np.array(MEAN)) / np.array(STD)).transpose(2, 0, 1)
-
-
-def softmax(logits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    raised = np.exp(logits - logits.max(axis=0))
-    return np.asarray(raised / raised.sum(axis=0))
+def _probabilities(networks: list["Placed"], image: npt.NDArray[np.uint8], protocol: Protocol = WHOLE) -> Tensor:
+    """(n, C, H, W) of one image."""
+    return gather(networks, image, protocol).probabilities[:, 0]
 
 
 def tilted(shown: npt.NDArray[np.float64], tilt: float) -> npt.NDArray[np.float64]:
@@ -66,7 +31,7 @@ def tilted(shown: npt.NDArray[np.float64], tilt: float) -> npt.NDArray[np.float6
 @pytest.mark.parametrize("size", [(16, 24), (17, 23), (1, 1), (9, 8)])
 def test_a_whole_image_is_padded_to_the_stride_and_cropped(size: tuple[int, int]) -> None:
     network, image = Placed(tilt=0.1), picture(size)
-    found = all_probabilities([network], image)
+    found = _probabilities([network], image)
     height, width = (-(-side // 8) * 8 for side in size)
 
     assert [tuple(x.shape) for x in network.shown] == [(1, 3, height, width)]
@@ -102,7 +67,7 @@ def test_published_windows() -> None:
 @pytest.mark.parametrize("overlap", [0.0, 1 / 3])
 def test_windows_are_averaged_where_they_overlap(size: tuple[int, int], overlap: float) -> None:
     network, image = Placed(tilt=0.3), picture(size)
-    found = all_probabilities([network], image, Protocol(window=10, overlap=overlap))[0].numpy()
+    found = _probabilities([network], image, Protocol(window=10, overlap=overlap))[0].numpy()
     shown, stride = normalized(image), 10 if overlap == 0 else 7
     total, count = np.zeros((3, *size)), np.zeros(size)
     tops, lefts = (sorted({max(0, min(k * stride, side - 10)) for k in range(9)}) for side in size)
@@ -119,13 +84,13 @@ def test_windows_are_averaged_where_they_overlap(size: tuple[int, int], overlap:
 
 def test_an_image_that_fits_the_window_is_shown_whole() -> None:
     network = Placed()
-    all_probabilities([network], picture((20, 24)), Protocol(window=24))
+    _probabilities([network], picture((20, 24)), Protocol(window=24))
     assert [tuple(x.shape[2:]) for x in network.shown] == [(24, 24)]
 
 
 def test_a_flipped_view_is_turned_back_and_averaged() -> None:
     image = picture((11, 13))
-    found = all_probabilities([Placed(tilt=0.3)], image, Protocol(flip=True))[0].numpy()
+    found = _probabilities([Placed(tilt=0.3)], image, Protocol(flip=True))[0].numpy()
     shown = normalized(image)
     wanted = (tilted(shown, 0.3) + tilted(shown[:, :, ::-1], 0.3)[:, :, ::-1]) / 2
 
@@ -136,7 +101,7 @@ def test_a_flipped_view_is_turned_back_and_averaged() -> None:
 def test_scales_are_averaged_at_the_image_s_own_size(flip: bool) -> None:
     image = picture((12, 15))
     network = Placed(tilt=0.2)
-    found = all_probabilities([network], image, Protocol(scales=(0.5, 1.0, 1.5), flip=flip))[0].numpy()
+    found = _probabilities([network], image, Protocol(scales=(0.5, 1.0, 1.5), flip=flip))[0].numpy()
     x = torch.from_numpy(normalized(image))[None]
     wanted = []
     for size in ((6, 8), (12, 15), (18, 22)):
@@ -152,7 +117,7 @@ def test_scales_are_averaged_at_the_image_s_own_size(flip: bool) -> None:
 
 @pytest.mark.parametrize("protocol", [Protocol(), Protocol(window=9), Protocol(flip=True), Protocol(scales=(0.7, 1.4))])
 def test_probabilities_stay_probabilities(protocol: Protocol) -> None:
-    found = all_probabilities([Placed(tilt=0.5)], picture((17, 19)), protocol)
+    found = _probabilities([Placed(tilt=0.5)], picture((17, 19)), protocol)
     torch.testing.assert_close(found.sum(dim=1), torch.ones(1, 17, 19))
     assert found.min() >= 0
 

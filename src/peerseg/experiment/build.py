@@ -16,7 +16,7 @@ from peerseg.errors import PeersegError, nearest
 from peerseg.experiment.plans import EvaluationPlan, LoaderPlan
 from peerseg.experiment.settings import Settings
 from peerseg.experiment.tables import target
-from peerseg.inference.predict import Protocol
+from peerseg.inference.protocol import Protocol
 from peerseg.methods.base import Method
 from peerseg.networks.base import SegmentationNetwork
 from peerseg.training.loop import Task
@@ -178,7 +178,7 @@ def protocol_of(plan: EvaluationPlan) -> Protocol:
     Returns:
         The protocol.
     """
-    return Protocol(plan.window, plan.overlap, plan.flip, plan.scales)
+    return Protocol(plan.window, plan.overlap, plan.flip, plan.scales, plan.published)
 
 
 def default_vote(plan: EvaluationPlan, method: Method) -> str:

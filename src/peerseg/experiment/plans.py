@@ -72,6 +72,8 @@ class EvaluationPlan:
         overlap: Share of a window that the next one shows again.
         flip: Show mirrored images too, and average.
         scales: Show images at these sizes, and average.
+        published: As the paper's numbers were made: smaller images padded to the window, networks alone judged by sums of
+            logits, votes fused window by window.
     """
 
     every: int = 200
@@ -80,6 +82,7 @@ class EvaluationPlan:
     overlap: float = 1 / 3
     flip: bool = False
     scales: tuple[float, ...] = (1.0,)
+    published: bool = False
 
     def __post_init__(self) -> None:
         check_between("evaluation.every", self.every, 1)

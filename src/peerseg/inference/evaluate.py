@@ -10,8 +10,9 @@ import numpy.typing as npt
 from peerseg.data.dataset import SegmentationDataset
 from peerseg.data.labels import UNLABELED, Mask
 from peerseg.errors import PeersegError, named
-from peerseg.inference.predict import WHOLE, Members, Protocol, all_probabilities, split_members
-from peerseg.inference.voting import disagreement, vote
+from peerseg.inference.predict import Members, gather, split_members
+from peerseg.inference.protocol import WHOLE, Protocol
+from peerseg.inference.voting import disagreement, scores
 
 Matrix = npt.NDArray[np.int64]
 
@@ -128,10 +129,11 @@ def evaluate(
         if truth is None:
             raise PeersegError(f"{dataset.file(id)!r} has no mask to score against: add it or leave the image out")
         with named(dataset.file(id)):
-            probabilities = all_probabilities(networks, dataset.image(id), protocol)[:, None]
+            evidence = gather(networks, dataset.image(id), protocol)
         for rule in votes:
-            matrices[rule] += confusion(truth, vote(probabilities, rule, names)[0].cpu().numpy(), classes)
-        differing += int(disagreement(probabilities).sum())
+            labels = scores(evidence, rule, names).argmax(dim=1)[0]
+            matrices[rule] += confusion(truth, labels.cpu().numpy(), classes)
+        differing += int(disagreement(evidence).sum())
         pixels += truth.size
         images += 1
     if not images:

@@ -1,7 +1,7 @@
 """Prediction of one image: whole or by windows, flipped and scaled if asked for, every network and vote from one pass."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,40 +14,12 @@ from peerseg.data.dataset import Image
 from peerseg.data.labels import Mask
 from peerseg.data.views import full_of, unit
 from peerseg.errors import PeersegError
-from peerseg.inference.voting import disagreement, scores
+from peerseg.inference.protocol import WHOLE, Protocol, windows
+from peerseg.inference.published import published_evidence
+from peerseg.inference.voting import Evidence, disagreement, scores
 from peerseg.networks.base import SegmentationNetwork
 
 Members = Sequence[SegmentationNetwork] | Mapping[str, SegmentationNetwork]
-
-
-@dataclass(frozen=True)
-class Protocol:
-    """How an image is shown to the networks.
-
-    Args:
-        window: Side of the square windows in pixels, or None for the whole image at once.
-        overlap: Share of a window that the next one shows again.
-        flip: Show the mirrored image too, and average.
-        scales: Show the image at these sizes, and average.
-    """
-
-    window: int | None = None
-    overlap: float = 1 / 3
-    flip: bool = False
-    scales: tuple[float, ...] = (1.0,)
-
-    def __post_init__(self) -> None:
-        if self.window is not None and self.window < 1:
-            raise PeersegError(
-                f"evaluation.window is {self.window!r}, expected a number of pixels, or null for whole images"
-            )
-        if not 0 <= self.overlap < 1:
-            raise PeersegError(f"evaluation.overlap is {self.overlap!r}, expected at least 0 and below 1")
-        if not self.scales or min(self.scales) <= 0:
-            raise PeersegError(f"evaluation.scales is {list(self.scales)!r}, expected positive sizes such as [1.0]")
-
-
-WHOLE = Protocol()
 
 
 @dataclass(frozen=True)
@@ -80,15 +52,14 @@ def predict(members: Members, image: Image, *, vote: str = "sv", protocol: Proto
         Labels, confidence, disagreement and each network's probabilities.
     """
     names, networks = split_members(members)
-    probabilities = all_probabilities(networks, image, protocol)[:, None]
-    score = scores(probabilities, vote, names)
-    labels = score.argmax(dim=1)
-    confidence = probabilities.mean(dim=0).gather(1, labels[:, None])[0, 0]
+    evidence = gather(networks, image, protocol)
+    labels = scores(evidence, vote, names).argmax(dim=1)
+    confidence = evidence.probabilities.mean(dim=0).gather(1, labels[:, None])[0, 0]
     return Prediction(
         labels[0].to(torch.uint8).cpu().numpy(),
         confidence.cpu().numpy(),
-        disagreement(probabilities)[0].cpu().numpy(),
-        probabilities[:, 0].cpu().numpy(),
+        disagreement(evidence)[0].cpu().numpy(),
+        evidence.probabilities[:, 0].cpu().numpy(),
     )
 
 
@@ -105,8 +76,8 @@ def split_members(members: Members) -> tuple[list[str], list[SegmentationNetwork
 
 
 @torch.no_grad()
-def all_probabilities(members: Sequence[SegmentationNetwork], image: Image, protocol: Protocol = WHOLE) -> Tensor:
-    """Each network's probabilities for one image, averaged over windows, flips and scales.
+def gather(members: Sequence[SegmentationNetwork], image: Image, protocol: Protocol = WHOLE) -> Evidence:
+    """What every network says of one image, in one pass each over what it is shown.
 
     Args:
         members: The networks; they are in evaluation mode during the call.
@@ -114,27 +85,44 @@ def all_probabilities(members: Sequence[SegmentationNetwork], image: Image, prot
         protocol: How the image is shown.
 
     Returns:
-        (n, C, H, W) at the image's own size.
+        Probabilities averaged over windows, flips and scales, (n, 1, C, H, W), at the image's own size.
     """
     if image.ndim != 3 or image.shape[2] != len(members[0].mean):
         raise PeersegError(
             f"the image has the shape {image.shape}, expected (height, width, {len(members[0].mean)}) as in training: convert it"
         )
     picture = torch.from_numpy(unit(image, full_of(image))).permute(2, 0, 1)[None]
-    return torch.stack([_probabilities(member, picture, protocol) for member in members])
+    with evaluating(members):
+        if protocol.published:
+            return published_evidence(members, picture, protocol)
+        return Evidence(torch.stack([_probabilities(member, picture, protocol) for member in members]))
+
+
+@contextmanager
+def evaluating(members: Sequence[SegmentationNetwork]) -> Iterator[None]:
+    """Networks in evaluation mode, and afterwards in the mode they were in.
+
+    Args:
+        members: The networks.
+    """
+    before = [member.training for member in members]
+    for member in members:
+        member.eval()
+    try:
+        yield
+    finally:
+        for member, training in zip(members, before, strict=True):
+            member.train(training)
 
 
 def _probabilities(member: SegmentationNetwork, picture: Tensor, protocol: Protocol) -> Tensor:
-    before = member.training
-    member.eval()
-    x = (picture.to(member.mean.device) - member.mean[:, None, None]) / member.std[:, None, None]
+    x = member.normalized(picture)
     size = (x.shape[2], x.shape[3])
     views = [_windows(member, view, protocol) for view in _views(x, protocol)]
     resized = [F.interpolate(view, size=size, mode="bilinear", align_corners=False) for view in views]
     # _views gives every scale plain, then mirrored.
     upright = [view.flip(3) if protocol.flip and k % 2 else view for k, view in enumerate(resized)]
-    member.train(before)
-    return torch.stack(upright).mean(dim=0)[0]
+    return torch.stack(upright).mean(dim=0)
 
 
 def _views(x: Tensor, protocol: Protocol) -> Iterator[Tensor]:
@@ -154,31 +142,13 @@ def _windows(member: SegmentationNetwork, x: Tensor, protocol: Protocol) -> Tens
     if protocol.window is None or max(height, width) <= protocol.window:
         return _padded(member, x)
     total, covered = None, x.new_zeros(height, width)
-    for top in window_starts(height, protocol.window, protocol.overlap):
-        for left in window_starts(width, protocol.window, protocol.overlap):
-            place = (..., slice(top, top + protocol.window), slice(left, left + protocol.window))
-            part = _padded(member, x[place])
-            total = part.new_zeros(1, part.shape[1], height, width) if total is None else total
-            total[place] += part
-            covered[place] += 1
+    for place in windows(height, width, protocol):
+        part = _padded(member, x[place])
+        total = part.new_zeros(1, part.shape[1], height, width) if total is None else total
+        total[place] += part
+        covered[place] += 1
     assert total is not None, "there is at least one window"
     return total / covered
-
-
-def window_starts(length: int, window: int, overlap: float) -> list[int]:
-    """Where windows begin along one side; the last one is moved back inside.
-
-    Args:
-        length: Of the side.
-        window: Of a window.
-        overlap: Share of a window that the next one shows again.
-
-    Returns:
-        The starts, rising.
-    """
-    stride = math.ceil(window * (1 - overlap) - 1e-9)
-    count = max(math.ceil((length - window) / stride), 0) + 1
-    return [max(0, min(k * stride, length - window)) for k in range(count)]
 
 
 def _padded(member: SegmentationNetwork, x: Tensor) -> Tensor:

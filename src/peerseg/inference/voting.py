@@ -1,6 +1,7 @@
 """How n networks answer together: every vote from the same probabilities."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
@@ -9,6 +10,26 @@ from torch import Tensor
 from peerseg.errors import PeersegError, nearest
 
 JOINT = ("mc", "sv", "hv")
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What n networks say of some images: all that a vote needs.
+
+    Args:
+        probabilities: (n, B, C, H, W), each network's softmax.
+        own: (n, B, C, H, W), by what a network alone chooses, where that is not its probabilities.
+        most: (B, C, H, W), what "mc" compares, where that is not the greatest of the probabilities.
+    """
+
+    probabilities: Tensor
+    own: Tensor | None = None
+    most: Tensor | None = None
+
+    @property
+    def alone(self) -> Tensor:
+        """(n, B, C, H, W), by what each network chooses."""
+        return self.probabilities if self.own is None else self.own
 
 
 def vote(probabilities: Tensor, rule: str, names: Sequence[str] = ()) -> Tensor:
@@ -23,14 +44,14 @@ def vote(probabilities: Tensor, rule: str, names: Sequence[str] = ()) -> Tensor:
     Returns:
         (B, H, W) uint8.
     """
-    return scores(probabilities, rule, names).argmax(dim=1).to(torch.uint8)
+    return scores(Evidence(probabilities), rule, names).argmax(dim=1).to(torch.uint8)
 
 
-def scores(probabilities: Tensor, rule: str, names: Sequence[str] = ()) -> Tensor:
+def scores(evidence: Evidence, rule: str, names: Sequence[str] = ()) -> Tensor:
     """What a rule compares, per class.
 
     Args:
-        probabilities: (n, B, C, H, W).
+        evidence: What the networks say.
         rule: As for ``vote``.
         names: As for ``vote``.
 
@@ -38,14 +59,14 @@ def scores(probabilities: Tensor, rule: str, names: Sequence[str] = ()) -> Tenso
         (B, C, H, W), the largest of which is the answer.
     """
     if rule == "mc":
-        return probabilities.amax(dim=0)
+        return evidence.probabilities.amax(dim=0) if evidence.most is None else evidence.most
     if rule == "sv":
-        return probabilities.sum(dim=0)
+        return evidence.probabilities.sum(dim=0)
     if rule == "hv":
-        votes = _ballots(probabilities)
+        votes = _ballots(evidence.alone)
         most = votes == votes.amax(dim=1, keepdim=True)
-        return torch.where(most, probabilities.sum(dim=0), -1.0)
-    return probabilities[member_index(rule, len(probabilities), names)]
+        return torch.where(most, evidence.probabilities.sum(dim=0), -1.0)
+    return evidence.alone[member_index(rule, len(evidence.alone), names)]
 
 
 def member_index(rule: str, count: int, names: Sequence[str] = ()) -> int:
@@ -65,19 +86,19 @@ def member_index(rule: str, count: int, names: Sequence[str] = ()) -> int:
     return known[rule]
 
 
-def disagreement(probabilities: Tensor) -> Tensor:
+def disagreement(evidence: Evidence) -> Tensor:
     """Where the networks do not all give the same label.
 
     Args:
-        probabilities: (n, B, C, H, W).
+        evidence: What the networks say.
 
     Returns:
         (B, H, W) bool.
     """
-    labels = probabilities.argmax(dim=2)
+    labels = evidence.alone.argmax(dim=2)
     return (labels != labels[:1]).any(dim=0)
 
 
-def _ballots(probabilities: Tensor) -> Tensor:
-    classes = probabilities.shape[2]
-    return F.one_hot(probabilities.argmax(dim=2), classes).sum(dim=0).movedim(-1, 1)
+def _ballots(alone: Tensor) -> Tensor:
+    classes = alone.shape[2]
+    return F.one_hot(alone.argmax(dim=2), classes).sum(dim=0).movedim(-1, 1)

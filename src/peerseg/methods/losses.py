@@ -80,10 +80,9 @@ def hard_pixels(logits: Tensor, masks: Tensor, hardest: int, certain: float) -> 
     labeled = masks < UNLABELED
     target = torch.where(labeled, masks, 0).long()
     probability = torch.softmax(logits, dim=1).gather(1, target[:, None])[:, 0].where(labeled, 1.0)
-    # Reference: a whole sort there; the value at one rank is all that is needed. Without enough labels it is 1.
-    rank = min(hardest, masks[0].numel())
-    least = probability.flatten(1).kthvalue(rank).values.clamp(min=certain)
-    return labeled & (probability <= least[:, None, None])
+    # Reference: a whole sort there; one value of it is all that is needed. Without enough labels it is 1.
+    limit = probability.flatten(1).kthvalue(min(hardest, masks[0].numel())).values.clamp(min=certain)
+    return labeled & (probability <= limit[:, None, None])
 
 
 def supervision_of(hardest: int | None, certain: float) -> Callable[[Tensor, Tensor], Tensor]:

@@ -29,6 +29,17 @@ class SegmentationNetwork(nn.Module, ABC):
         self.register_buffer("mean", torch.tensor(mean, dtype=torch.float32))
         self.register_buffer("std", torch.tensor(std, dtype=torch.float32))
 
+    def normalized(self, picture: Tensor) -> Tensor:
+        """An image as this network wants it.
+
+        Args:
+            picture: (B, C, H, W) in unit range, on any device.
+
+        Returns:
+            The same shape, beside the network; the mean color is 0.
+        """
+        return (picture.to(self.mean.device) - self.mean[:, None, None]) / self.std[:, None, None]
+
     @abstractmethod
     def encode(self, x: Tensor) -> list[Tensor]:
         """Features of several resolutions.

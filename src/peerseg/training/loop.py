@@ -12,7 +12,7 @@ from peerseg.data.dataset import SegmentationDataset
 from peerseg.data.loading import BatchStream, stream_batches
 from peerseg.errors import PeersegError, StoppedError
 from peerseg.inference.evaluate import evaluate
-from peerseg.inference.predict import Protocol
+from peerseg.inference.protocol import Protocol
 from peerseg.methods.base import Clock, Loss, Method
 from peerseg.placement.base import Placement
 from peerseg.runs import RunFolder
