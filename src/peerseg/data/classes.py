@@ -1,7 +1,7 @@
 """Class tables of your own data: ``classes.yaml``, or what the masks themselves show."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,8 @@ class ClassTable:
                 f"{str(path)!r} is in color, expected class numbers: give every class its color in classes.yaml, "
                 "such as `classes: {0: {name: road, color: '#804080'}}`"
             )
+        if stored.dtype == np.uint8 and stored.ndim == 2:
+            return self._look_up(stored, path)
         table = self.values if stored.ndim == 2 else self.colors
         numbers = whole_numbers(stored, path) if stored.ndim == 2 else pack(stored)
         keys = np.array(sorted(table), np.int64)
@@ -54,6 +56,18 @@ class ClassTable:
         if strange.size:
             raise PeersegError(_unknown_value(strange, stored.ndim == 3, path, self))
         translated: Mask = np.array([table[key] for key in keys.tolist()], np.uint8)[places]
+        return translated
+
+    def _look_up(self, stored: npt.NDArray[np.uint8], path: Path) -> Mask:
+        """The same for bytes, which are what nearly every mask holds, several times as fast."""
+        table, known = np.zeros(256, np.uint8), np.zeros(256, bool)
+        for value, index in self.values.items():
+            if value < 256:
+                table[value], known[value] = index, True
+        values = np.flatnonzero(np.bincount(stored.ravel(), minlength=256))
+        if not known[values].all():
+            raise PeersegError(_unknown_value(stored[~known[stored]].astype(np.int64), False, path, self))
+        translated: Mask = table[stored]
         return translated
 
 
@@ -84,6 +98,19 @@ def pack(colors: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         (...) numbers, red in the highest byte.
     """
     return colors[..., :3].astype(np.int64) @ np.array([1 << 16, 1 << 8, 1], np.int64)
+
+
+def pack_colors(colors: Sequence[Color], *, ignore: Color) -> dict[int, int]:
+    """What each color of a stored mask becomes.
+
+    Args:
+        colors: Of class 0, 1, 2 ...
+        ignore: Of pixels that are never trained on.
+
+    Returns:
+        Packed RGB -> class index or ``IGNORE``.
+    """
+    return value_table([_packed(color) for color in colors], _packed(ignore), None)
 
 
 def read_class_table(path: Path) -> ClassTable:

@@ -241,6 +241,10 @@ def readable(path: Path) -> Iterator[None]:
             f"{str(path)!r} would unpack to more than {PIL.Image.MAX_IMAGE_PIXELS} pixels, expected at most that many: "
             "cut it into tiles, or remove it if you do not know it"
         ) from error
+    except FileNotFoundError as error:
+        raise PeersegError(
+            f"{str(path)!r} does not exist, expected an image there: put it back, or leave it out"
+        ) from error
     except BROKEN as error:
         raise PeersegError(
             f"{str(path)!r} cannot be read as an image ({error}): it is empty, cut short or of another format; "

@@ -1,5 +1,6 @@
 """The endless stream of batches. The batch of a step is a function of (seed, step): no state, no order of workers."""
 
+import os
 import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -223,7 +224,7 @@ def stream_batches(stream: BatchStream, start: int, stop: int, *, workers: int =
         stream: Where batches come from.
         start: First step.
         stop: One past the last step.
-        workers: How many processes; the batches do not depend on it.
+        workers: How many processes, at most one a core; the batches do not depend on it.
 
     Yields:
         One batch a step.
@@ -233,7 +234,7 @@ def stream_batches(stream: BatchStream, start: int, stop: int, *, workers: int =
         stream,
         batch_size=None,
         sampler=range(start, stop),
-        num_workers=workers,
+        num_workers=min(workers, os.cpu_count() or 1),
         worker_init_fn=_ignore_stops,
         generator=torch.Generator(),
     )

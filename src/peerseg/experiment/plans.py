@@ -22,7 +22,7 @@ class LoaderPlan:
         boxes: How many CutMix boxes; 1 is the single-box variant.
         jitter: How far strong views stray, such as {brightness: 0.2, blur: 0}; the defaults of ``Jitter`` where left out.
         normalization: "network": the colors the encoder was trained with; "data": the labeled images' own.
-        workers: Processes that make batches ahead; no result depends on it.
+        workers: Processes that make batches ahead, at most one a core; no result depends on it.
     """
 
     batch: int = 4

@@ -9,8 +9,10 @@ from typing import Any
 from peerseg.errors import PeersegError, nearest
 
 DATASETS = {
+    "cityscapes": "peerseg.data.cityscapes:Cityscapes",
     "folder": "peerseg.data.folder:ImageFolder",
     "shapes": "peerseg.data.shapes:Shapes",
+    "voc": "peerseg.data.voc:Voc",
 }
 NETWORKS = {
     "deeplabv3plus": "peerseg.networks.deeplab:deeplabv3plus",
