@@ -10,11 +10,12 @@ import yaml
 
 from conftest import TINY, write_picture
 from peerseg import __version__
-from peerseg.cli import EXAMPLES, main
+from peerseg.cli import main
 from peerseg.errors import StoppedError
 from peerseg.experiment import running
 from peerseg.experiment.reading import protocol_overrides
 from peerseg.experiment.settings import settings_of
+from peerseg.parsing import EXAMPLES
 from peerseg.runs import CONFIG
 
 Capture = pytest.CaptureFixture[str]
@@ -125,7 +126,10 @@ def test_the_words_of_the_process_are_taken(monkeypatch: pytest.MonkeyPatch, cap
         ("split photos", "give either --every R (every R-th image) or --labels N (N images at random)"),
         ("train", "no recipe was given, expected a name or a file: peerseg train folder --data.root photos"),
         ("train demmo", "'demmo' is no recipe and no file; did you mean 'demo'?"),
-        ("train mine.yaml", "the recipe file 'mine.yaml' does not exist; recipes that come along: demo, folder"),
+        (
+            "train mine.yaml",
+            "the recipe file 'mine.yaml' does not exist; recipes that come along: cityscapes, cityscapes-cutmix, demo,",
+        ),
         ("train demo folder", "'folder' is unknown to `peerseg train`; it takes no more words"),
         ("train demo --sede 3", "'--sede' is unknown to `peerseg train`; did you mean '--seed'?"),
         ("train demo --steps 2.5", "argument --steps: invalid int value: '2.5'"),
@@ -254,7 +258,7 @@ def test_dropped_settings_are_said(capsys: Capture) -> None:
     shown = capsys.readouterr()
 
     assert "method.name was changed, so the recipe's method settings weight, ramp, " in shown.err
-    assert yaml.safe_load(shown.out)["method"] == {"name": "supervised", "count": 3}
+    assert yaml.safe_load(shown.out)["method"] == {"name": "supervised", "count": 3, "hardest": None, "certain": 0.7}
 
 
 def test_a_training_is_written_where_its_recipe_says(

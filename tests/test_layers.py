@@ -27,7 +27,8 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 HELP = """
 import sys
 import peerseg
-from peerseg.cli import EXAMPLES, main
+from peerseg.cli import main
+from peerseg.parsing import EXAMPLES
 for words in ([], *([verb] for verb in EXAMPLES)):
     try:
         main([*words, "--help"])

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from peerseg.errors import PeersegError
-from peerseg.experiment.reading import parse_overrides, protocol_overrides, read_recipe, recipe_names
+from peerseg.experiment.reading import parse_overrides, protocol_overrides, read_recipe, recipe_names, settle
 from peerseg.experiment.settings import SECTIONS, settings_of
 
 
@@ -33,8 +33,15 @@ def test_a_recipe_s_name_wins_over_a_file_of_that_name(tmp_path: Path, monkeypat
     ("name", "sentence"),
     [
         ("demmo", "'demmo' is no recipe and no file; did you mean 'demo'?"),
-        ("city", "'city' is no recipe and no file; known: demo, folder"),
-        ("mine.yaml", "the recipe file 'mine.yaml' does not exist; recipes that come along: demo, folder"),
+        (
+            "qqqq",
+            "'qqqq' is no recipe and no file; known: cityscapes, cityscapes-cutmix, demo, folder, voc, voc-cutmix",
+        ),
+        (
+            "mine.yaml",
+            "the recipe file 'mine.yaml' does not exist; recipes that come along: cityscapes, cityscapes-cutmix, demo, "
+            "folder, voc, voc-cutmix",
+        ),
     ],
 )
 def test_a_recipe_that_is_not_there(name: str, sentence: str) -> None:
@@ -61,6 +68,22 @@ def test_a_recipe_that_is_no_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n\xff\xfe")
     with pytest.raises(PeersegError, match=r"picture.png"):
         read_recipe(str(tmp_path / "picture.png"))
+
+
+def test_choices_follow_what_they_are_made_by() -> None:
+    given = {"steps": {"by": "data.ratio", 8: 100, 4: 50}, "seed": 3, "network.options": {"width": 4}}
+    assert settle(given, {"data.ratio": 4}) == {"steps": 50}
+
+
+def test_a_choice_that_was_not_foreseen_says_what_to_give() -> None:
+    given = {name: {"by": "data.ratio", 8: 100, 4: 50} for name in ("steps", "evaluation.every")}
+    sentence = (
+        "gives steps and evaluation.every for data.ratio 8, 4, not for 3: give --steps and --evaluation.every too"
+    )
+    with pytest.raises(PeersegError, match=sentence):
+        settle(given, {"data.ratio": 3})
+    with pytest.raises(PeersegError, match="not for None"):
+        settle(given, {})
 
 
 @pytest.mark.parametrize("protocol", ["product", "paper", "code"])

@@ -1,7 +1,7 @@
 """Reading what a user says: recipes by name or file, protocols, and settings on the command line."""
 
 import importlib.resources
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +53,30 @@ def _text(path: Path) -> str:
         raise PeersegError(f"the recipe {str(path)!r} is no text: give a YAML file, or a recipe by name") from error
 
 
+def settle(given: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+    """Choose wherever a recipe gives a value by another one, as in ``steps: {by: data.ratio, 16: 39680, 8: 39338}``.
+
+    Args:
+        given: Dotted name -> value; only choices are looked at.
+        known: What can be chosen by.
+
+    Returns:
+        Dotted name -> the value that applies.
+    """
+    tables = {name: value for name, value in given.items() if isinstance(value, dict) and "by" in value}
+    open_ = [name for name, table in tables.items() if known.get(table["by"]) not in list(table)]
+    if open_:
+        by = tables[open_[0]]["by"]
+        listed = ", ".join(str(key) for key in tables[open_[0]] if key != "by")
+        raise PeersegError(
+            f"the recipe gives {' and '.join(open_)} for {by} {listed}, not for {known.get(by)!r}: give "
+            f"{' and '.join(f'--{name}' for name in open_)} too"
+        )
+    return {name: table[known[table["by"]]] for name, table in tables.items()}
+
+
 def protocol_overrides(protocol: str, method: str) -> dict[str, Any]:
-    """What a protocol sets for a method.
+    """What a protocol sets for a method, whatever the recipe.
 
     Args:
         protocol: "product", "paper" or "code".

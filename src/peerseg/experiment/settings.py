@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from peerseg.errors import PeersegError, nearest
-from peerseg.experiment.reading import protocol_overrides, read_recipe
+from peerseg.experiment.reading import protocol_overrides, read_recipe, settle
 
 SECTIONS = ("data", "network", "method", "optimizer", "loader", "evaluation", "placement")
 # What the program fills in itself, by section.
@@ -17,6 +17,7 @@ SUPPLIED = {
     "optimizer": ("groups",),
     "placement": ("count",),
 }
+PUBLISHED_GPUS = 8  # what the authors' scripts ask for
 # What may differ when a run is resumed: nothing that changes a result.
 FREE = ("loader.workers",)
 
@@ -79,7 +80,7 @@ class Settings:
 
 
 def settings_of(
-    recipe: str, overrides: Mapping[str, Any] | None = None, protocol: str | None = None
+    recipe: str, overrides: Mapping[str, Any] | None = None, protocol: str | None = None, gpus: int | None = None
 ) -> tuple[Settings, tuple[str, ...]]:
     """Resolve a recipe.
 
@@ -87,15 +88,24 @@ def settings_of(
         recipe: A name or a file.
         overrides: Dotted name -> value; they win over the protocol, which wins over the recipe.
         protocol: "product", "paper", "code", or None for what the recipe says.
+        gpus: With "code": how many the authors' code would have run on, which decides its effective rate and decay.
 
     Returns:
         The settings, and notes on what was dropped.
     """
     raw = read_recipe(recipe)
-    chosen = dict(overrides or {})
-    method = chosen.get("method.name", _section(raw, "method").get("name"))
-    published = protocol_overrides(protocol, str(method)) if protocol else {}
-    return resolve(raw, published | chosen)
+    protocols = _section(raw, "protocols")
+    raw.pop("protocols", None)
+    if gpus is not None and (protocol != "code" or not protocols):
+        raise PeersegError(
+            f"--gpus {gpus} says whose rate and decay --protocol code takes: give it with that, and a recipe of the paper"
+        )
+    flat, laid = _flat(raw), dict(overrides or {})
+    if protocol is not None:
+        method = str((flat | laid).get("method.name"))
+        laid = protocol_overrides(protocol, method) | _section(protocols, protocol) | laid
+    known = flat | laid | {"gpus": PUBLISHED_GPUS if gpus is None else gpus}
+    return resolve(raw, laid | settle(flat | laid, known))
 
 
 def resolve(raw: Mapping[str, Any], overrides: Mapping[str, Any]) -> tuple[Settings, tuple[str, ...]]:
@@ -216,5 +226,6 @@ def differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
 def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for name, value in settings.items():
-        flat |= {f"{name}.{key}": item for key, item in value.items()} if isinstance(value, dict) else {name: value}
+        parts = value.items() if name in SECTIONS and isinstance(value, dict) else ()
+        flat |= {f"{name}.{key}": item for key, item in parts} or {name: value}
     return flat
