@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from peerseg.cli import EXAMPLES, main, parser
+from peerseg.cli import main
 from peerseg.data.classes import read_class_table
 from peerseg.experiment.reading import protocol_overrides
-from peerseg.experiment.settings import SUPPLIED
+from peerseg.experiment.settings import SUPPLIED, differing, settings_of
 from peerseg.experiment.tables import FIXED, TABLES, imported
+from peerseg.parsing import EXAMPLES, parser
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
@@ -131,6 +132,15 @@ def assert_understood(words: list[str], capsys: pytest.CaptureFixture[str]) -> N
         Path(into).write_text(shown.out, encoding="utf8")
 
 
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "py")])
+def test_quoted_code_stands_in_the_file_named_before_it(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf8")
+    for match in FENCE.finditer(text):
+        if match["kind"].strip() == "py":
+            named = re.findall(r"`(src/[\w/]+\.py)`", text[: match.start()])[-1]
+            assert match["text"] in (ROOT / named).read_text(encoding="utf8"), f"{named} lacks\n{match['text']}"
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_make_targets_in_the_text_exist(page: str) -> None:
     text = FENCE.sub("", (ROOT / page).read_text(encoding="utf8"))
@@ -173,6 +183,27 @@ def test_recipes_page_lists_every_setting_with_its_default(heading: str, section
     for name, default in defaults.items():
         plain = list(default) if isinstance(default, tuple) else default
         assert yaml.safe_load(listed[name]) == plain, name
+
+
+@pytest.mark.parametrize("recipe", ["voc", "voc-cutmix", "cityscapes", "cityscapes-cutmix"])
+def test_protocols_differ_in_the_rows_of_the_discrepancy_page_and_in_nothing_else(recipe: str) -> None:
+    text = (ROOT / "docs/discrepancies.md").read_text(encoding="utf8")
+    assert re.findall(r"^\| (\d+) \|", text, re.MULTILINE) == [str(k) for k in range(1, 26)], "every row"
+    stated = {}
+    for name, paper, code, rest in re.findall(
+        r"`([\w.]+)`: paper `([^`]+)`, code `([^`]+)`(.*) \|$", text, re.MULTILINE
+    ):
+        only = re.findall(r"`([\w-]+)`", rest.partition("(")[2].partition(")")[0])
+        if not only or recipe in only:
+            stated[name] = (yaml.safe_load(paper), yaml.safe_load(code))
+    section = {"data.root": "somewhere"}
+    paper, code = (settings_of(recipe, section, protocol)[0].as_dict() for protocol in ("paper", "code"))
+    found = {}
+    for name in differing(paper, code):
+        part, key = name.split(".")
+        found[name] = (paper[part][key], code[part][key])
+    assert found == stated
+    assert len(stated) == 2
 
 
 def test_method_page_states_what_the_protocols_set() -> None:

@@ -200,15 +200,15 @@ class Method(nn.Module, ABC):
         return Predictors(members, names if self.count == 1 else (*names, "mc", "sv", "hv"))
 
 
-def check_peers(networks: Sequence[SegmentationNetwork]) -> None:
+def check_peers(count: int) -> None:
     """Refuse to let one network teach itself.
 
     Args:
-        networks: Of an n-CPS method.
+        count: n, of an n-CPS method.
     """
-    if len(networks) < 2:
+    if count < 2:
         raise PeersegError(
-            f"n-CPS was given {len(networks)} network, expected at least 2: set method.count to 2 or more, "
+            f"n-CPS was given {count} network, expected at least 2: set method.count to 2 or more, "
             "or method.name to supervised"
         )
 

@@ -71,7 +71,7 @@ class NCPS(Method):
         hardest: int | None = None,
         certain: float = 0.7,
     ) -> None:
-        check_peers(networks)
+        check_peers(len(networks))
         check_choice("method.reduction", reduction, get_args(Reduction))
         check_choice("method.labels", labels, get_args(Mode))
         check_choice("method.counted", counted, get_args(Counted))

@@ -59,7 +59,7 @@ class NCPSCutMix(Method):
         hardest: int | None = None,
         certain: float = 0.7,
     ) -> None:
-        check_peers(networks)
+        check_peers(len(networks))
         check_choice("method.partner", partner, get_args(Partner))
         check_choice("method.labels", labels, get_args(Mode))
         check_choice("method.counted", counted, get_args(Counted))
