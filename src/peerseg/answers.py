@@ -13,7 +13,7 @@ from peerseg.errors import PeersegError, named
 from peerseg.experiment.build import build_dataset
 from peerseg.experiment.ensemble import Ensemble
 from peerseg.experiment.running import watch
-from peerseg.inference.evaluate import Scores, evaluate
+from peerseg.inference.evaluate import Scores
 from peerseg.inference.predict import Prediction
 from peerseg.inference.voting import JOINT, member_index
 from peerseg.report.pictures import overlay, to_rgb
@@ -44,9 +44,7 @@ def evaluate_run(path: str | Path, which: str = "best") -> Scores:
             f"the val images are not those of the run {str(path)!r}, and may have been trained on: restore the lists and masks, "
             "or give a val.txt"
         )
-    predictors = ensemble.predictors
-    ids = watch(val, "evaluating")
-    return evaluate(predictors.members, predictors.votes, dataset, ids, protocol=ensemble.protocol)
+    return ensemble.evaluate(dataset, watch(val, "evaluating"))
 
 
 def predict_files(

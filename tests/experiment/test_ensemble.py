@@ -2,6 +2,8 @@
 
 import json
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +18,8 @@ from peerseg.experiment.ensemble import Ensemble
 from peerseg.experiment.running import start
 from peerseg.experiment.settings import settings_of
 from peerseg.inference import vote
+from peerseg.networks import SmallNetwork
+from peerseg.placement import OneProcess
 
 
 @pytest.fixture(scope="module")
@@ -127,3 +131,26 @@ def test_a_damaged_checkpoint_is_never_used(copy: Path) -> None:
         path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(PeersegError, match=r"checkpoint of this run is whole: .*network1.safetensors is not what was"):
         Ensemble(copy)
+
+
+def test_networks_learn_judge_and_answer_under_what_holds_of_their_device(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    holds: list[bool] = []
+    seen: list[bool] = []
+
+    @contextmanager
+    def running(_placement: OneProcess) -> Iterator[None]:
+        holds.append(True)
+        yield
+        holds.clear()
+
+    forward = SmallNetwork.encode
+    monkeypatch.setattr(OneProcess, "running", running)
+    monkeypatch.setattr(SmallNetwork, "encode", lambda network, x: seen.append(bool(holds)) or forward(network, x))
+    run = start(settings_of("demo", TINY)[0], tmp_path / "run").path
+    peerseg.load(run).predict(Shapes(3).image("scene-00001"))
+    peerseg.load(run).evaluate(Shapes(3), ["scene-00002"])
+
+    assert seen
+    assert all(seen)

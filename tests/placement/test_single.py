@@ -1,12 +1,15 @@
 """One process: the null object of placement."""
 
+import os
+from contextlib import suppress
+
 import pytest
 import torch
 
 from oracle import batch, networks
 from peerseg.errors import PeersegError
 from peerseg.methods import Supervised
-from peerseg.placement import OneProcess
+from peerseg.placement import OneProcess, single
 
 
 def test_labels_come_back_in_network_order() -> None:
@@ -43,3 +46,32 @@ def test_auto_takes_an_accelerator_if_there_is_one(monkeypatch: pytest.MonkeyPat
 def test_a_device_that_is_not_there_is_refused(name: str) -> None:
     with pytest.raises(PeersegError, match=rf"placement\.device is '{name}', which this machine does not offer"):
         OneProcess(1, name)
+
+
+def _wish() -> tuple[bool, bool, bool]:
+    filling = torch.utils.deterministic.fill_uninitialized_memory
+    return torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled(), filling
+
+
+def test_an_accelerator_is_asked_for_the_same_bits_while_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(single, "_find", lambda name: torch.device("cuda"))
+    monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
+    before = _wish()
+    with OneProcess(2).running():
+        assert _wish() == (True, True, False)
+        assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":4096:8"
+    assert _wish() == before == (False, False, True)
+
+
+def test_the_wish_ends_with_a_mistake_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(single, "_find", lambda name: torch.device("cuda"))
+    with suppress(KeyError), OneProcess(2).running():
+        raise KeyError
+    assert _wish() == (False, False, True)
+
+
+@pytest.mark.parametrize(("device", "deterministic"), [("cuda", False), ("cpu", True), ("mps", True)])
+def test_nothing_is_asked_for_in_vain(monkeypatch: pytest.MonkeyPatch, device: str, deterministic: bool) -> None:
+    monkeypatch.setattr(single, "_find", torch.device)
+    with OneProcess(2, device, deterministic=deterministic).running():
+        assert _wish() == (False, False, True)

@@ -1,14 +1,16 @@
 """A trained run as something that answers: the networks, their votes and their classes, from the run folder alone."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import cast
 
-from peerseg.data.dataset import Image
+from peerseg.data.dataset import Image, SegmentationDataset
 from peerseg.data.labels import LabelSpace
 from peerseg.errors import PeersegError
 from peerseg.experiment.build import build_method, default_vote, protocol_of
 from peerseg.experiment.plans import EvaluationPlan
 from peerseg.experiment.settings import Settings, resolve
+from peerseg.inference.evaluate import Scores, evaluate
 from peerseg.inference.predict import Prediction, predict
 from peerseg.methods.base import Predictors
 from peerseg.placement import OneProcess
@@ -46,7 +48,8 @@ class Ensemble:
         self.label_space = LabelSpace(tuple(names), tuple((red, green, blue) for red, green, blue in colors))
         method = build_method(self.settings, len(names), found.state["channels"], pretrained=False)
         checkpoint.load_method(found.path, method)
-        OneProcess(method.count).place(method)  # where this machine computes best, wherever it was trained
+        self._placement = OneProcess(method.count)  # where this machine computes best, wherever it was trained
+        self._placement.place(method)
         plan = EvaluationPlan(**self.settings.evaluation)
         self.predictors: Predictors = method.predictors()
         self.vote = default_vote(plan, method)
@@ -63,4 +66,19 @@ class Ensemble:
         Returns:
             Labels, confidence, disagreement and each network's probabilities.
         """
-        return predict(self.predictors.members, image, vote=vote or self.vote, protocol=self.protocol)
+        with self._placement.running():
+            return predict(self.predictors.members, image, vote=vote or self.vote, protocol=self.protocol)
+
+    def evaluate(self, dataset: SegmentationDataset, ids: Iterable[str]) -> Scores:
+        """Score every vote on some images.
+
+        Args:
+            dataset: Whose images and masks.
+            ids: Which.
+
+        Returns:
+            The scores.
+        """
+        members, votes = self.predictors.members, self.predictors.votes
+        with self._placement.running():
+            return evaluate(members, votes, dataset, ids, protocol=self.protocol)

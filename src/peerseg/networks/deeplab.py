@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from peerseg.errors import PeersegError
 from peerseg.networks.base import SegmentationNetwork
 from peerseg.networks.encoders import Encoder, create_encoder
+from peerseg.networks.resizing import resize
 
 HIDDEN = 256  # channels of every feature in the head
 REDUCED = 48  # channels of the fine feature where it joins
@@ -78,7 +79,8 @@ class Head(nn.Module):
         Returns:
             (B, 256, h, w).
         """
-        seen = _resize(self.aspp(coarse), (fine.shape[2], fine.shape[3]))
+        # Reference: corners are aligned, unlike in the other networks.
+        seen = resize(self.aspp(coarse), (fine.shape[2], fine.shape[3]), align_corners=True)
         feature: Tensor = self.last_conv(torch.cat([seen, self.reduce(fine)], dim=1))
         return feature
 
@@ -114,7 +116,7 @@ class DeepLabV3Plus(SegmentationNetwork):
 
     def classify(self, feature: Tensor, size: tuple[int, int]) -> Tensor:
         """(B, classes, H, W); see ``SegmentationNetwork.classify``."""
-        return _resize(self.classifier(feature), size)
+        return resize(self.classifier(feature), size, align_corners=True)
 
 
 def deeplabv3plus(
@@ -196,8 +198,3 @@ def _set_multi_grid(backbone: nn.Module) -> None:
 def _block(narrow: int, wide: int, side: int) -> nn.Sequential:
     conv = nn.Conv2d(narrow, wide, side, padding=side // 2, bias=False)
     return nn.Sequential(conv, nn.BatchNorm2d(wide), nn.ReLU(inplace=True))
-
-
-def _resize(feature: Tensor, size: tuple[int, int]) -> Tensor:
-    # Reference: corners are aligned, unlike in the other networks.
-    return F.interpolate(feature, size=size, mode="bilinear", align_corners=True)

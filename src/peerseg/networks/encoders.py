@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import nn
 
 from peerseg.errors import PeersegError, nearest
@@ -81,9 +82,11 @@ def _create(name: str, pretrained: bool, channels: int, stride: int) -> Any:
     import timm
 
     try:
-        return timm.create_model(
+        body = timm.create_model(
             name, pretrained=pretrained, features_only=True, output_stride=stride, in_chans=channels, **defaults(name)
         )
+        _try_out(body, channels)
+        return body
     except OSError as error:
         raise unreachable(name, "imagenet") from error
     except (TypeError, ValueError, RuntimeError, NotImplementedError, AssertionError) as error:
@@ -92,6 +95,18 @@ def _create(name: str, pretrained: bool, channels: int, stride: int) -> Any:
             f"network.encoder {name!r} cannot give features of stride {stride} ({reason}): take a ResNet, a MobileNet or an "
             "EfficientNet"
         ) from error
+
+
+@torch.no_grad()
+def _try_out(body: Any, channels: int) -> None:
+    """Some encoders promise features that they do not give, or not of images of any size."""
+    side = 64
+    features = body.eval()(torch.zeros(1, channels, side, side))
+    body.train()
+    promised = zip(body.feature_info.channels(), body.feature_info.reduction(), strict=True)
+    shapes = [(1, width, side // stride, side // stride) for width, stride in promised]
+    if [tuple(feature.shape) for feature in features] != shapes:
+        raise ValueError("they are no maps of that many channels")
 
 
 def defaults(name: str) -> dict[str, Any]:

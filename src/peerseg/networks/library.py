@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import torch.nn.functional as F
 from torch import Tensor
 
 from peerseg.errors import PeersegError, nearest
 from peerseg.networks.base import SegmentationNetwork
 from peerseg.networks.encoders import colors_of, defaults, start_from, unreachable
+from peerseg.networks.resizing import resize
 from peerseg.networks.weights import carried_file, is_file
 
 
@@ -42,10 +42,7 @@ class LibraryNetwork(SegmentationNetwork):
 
     def classify(self, feature: Tensor, size: tuple[int, int]) -> Tensor:
         """The head's logits, resized where it leaves them smaller; see ``SegmentationNetwork.classify``."""
-        logits: Tensor = self.model.segmentation_head(feature)
-        if logits.shape[-2:] == size:
-            return logits
-        return F.interpolate(logits, size=size, mode="bilinear", align_corners=False)
+        return resize(self.model.segmentation_head(feature), size)
 
 
 def library(

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from peerseg.errors import check_between
 from peerseg.networks.base import SegmentationNetwork
+from peerseg.networks.resizing import resize
 
 
 class SmallNetwork(SegmentationNetwork):
@@ -58,14 +58,13 @@ class SmallNetwork(SegmentationNetwork):
         """(B, width, H/2, W/2); see ``SegmentationNetwork.decode``."""
         *skips, feature = features
         for stage, skip in zip(self.up, reversed(skips), strict=True):
-            larger = F.interpolate(feature, size=skip.shape[-2:], mode="bilinear", align_corners=False)
+            larger = resize(feature, (skip.shape[2], skip.shape[3]))
             feature = stage(torch.cat([larger, skip], dim=1))
         return feature
 
     def classify(self, feature: Tensor, size: tuple[int, int]) -> Tensor:
         """(B, classes, H, W); see ``SegmentationNetwork.classify``."""
-        logits = self.classifier(self.dropout(feature))
-        return F.interpolate(logits, size=size, mode="bilinear", align_corners=False)
+        return resize(self.classifier(self.dropout(feature)), size)
 
 
 def _block(narrow: int, wide: int, stride: int = 1) -> nn.Sequential:

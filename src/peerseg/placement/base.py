@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 
 from torch import nn
 
@@ -31,6 +32,10 @@ class Placement(ABC):
         Args:
             method: Moved in place.
         """
+
+    @abstractmethod
+    def running(self) -> AbstractContextManager[None]:
+        """What must hold of the device while networks learn or answer; it ends with the context."""
 
     @abstractmethod
     def move(self, batch: Batch) -> Batch:

@@ -66,7 +66,8 @@ def fit(task: Task, run: RunFolder) -> None:
     """
     task.placement.place(task.method)
     start, best = _resume(task, run)
-    with stop_requests() as asked, closing(Record(run, run.path.name, start, task.steps)) as record:
+    record = Record(run, run.path.name, start, task.steps)
+    with task.placement.running(), stop_requests() as asked, closing(record):
         for step, batch in enumerate(stream_batches(task.stream, start, task.steps, workers=task.workers), start):
             clock = Clock(task.seed, step, task.steps, task.placement.part)
             _learn(task, record, batch, clock)
