@@ -12,7 +12,7 @@ from peerseg.errors import PeersegError
 from peerseg.inference import Protocol, predict
 from peerseg.inference.predict import gather
 from peerseg.inference.protocol import window_starts
-from peerseg.inference.voting import disagreement, scores
+from peerseg.inference.voting import answer, disagreement
 from placed import Placed, normalized, picture, softmax
 
 WINDOW = 12
@@ -62,7 +62,7 @@ RULES: dict[str, Callable[[list[Floats]], Floats]] = {
 def test_votes_are_those_of_the_authors(size: tuple[int, int], rule: str) -> None:
     image = picture(size)
     evidence = gather(networks(), image, PUBLISHED)
-    found = scores(evidence, rule).argmax(dim=1)[0].numpy()
+    found = answer(evidence, rule)[0].numpy()
     np.testing.assert_array_equal(found, transcribed(image, RULES[rule]))
 
 
@@ -87,7 +87,7 @@ def test_it_is_not_our_own_protocol() -> None:
     image = picture((20, 27))
     own = Protocol(window=WINDOW)
     for rule in ("single", "mc"):
-        ours, theirs = (scores(gather(networks(), image, way), rule).argmax(dim=1) for way in (own, PUBLISHED))
+        ours, theirs = (answer(gather(networks(), image, way), rule) for way in (own, PUBLISHED))
         assert not torch.equal(ours, theirs), rule
 
 
@@ -105,7 +105,7 @@ def test_a_prediction_has_all_its_maps() -> None:
 def test_hard_votes_are_of_the_labels_that_networks_give_alone() -> None:
     image = picture((20, 27))
     alone = np.stack([transcribed(image, RULES[rule]) for rule in ("single", "net2", "net3")])
-    found = scores(gather(networks(), image, PUBLISHED), "hv").argmax(dim=1)[0].numpy()
+    found = answer(gather(networks(), image, PUBLISHED), "hv")[0].numpy()
     counts = np.stack([(alone == k).sum(axis=0) for k in range(3)])
     settled = counts.max(axis=0) > 1
     assert settled.any()

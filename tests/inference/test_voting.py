@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from peerseg.errors import PeersegError
-from peerseg.inference.voting import Evidence, disagreement, member_index, scores, vote
+from peerseg.inference.voting import Evidence, disagreement, member_index, vote
 
 Floats = npt.NDArray[np.float64]
 SIZES = [(1, 2), (2, 2), (3, 4), (5, 3)]
@@ -91,12 +91,6 @@ def test_disagreement_is_where_not_all_labels_are_equal(n: int, classes: int) ->
 
     np.testing.assert_array_equal(disagreement(Evidence(torch.from_numpy(p))).numpy().ravel(), wanted)
     assert wanted.any() == (n > 1)
-
-
-def test_the_largest_score_is_the_answer() -> None:
-    p = torch.from_numpy(answers(3, 4))
-    for rule in ("net2", "mc", "sv", "hv"):
-        assert torch.equal(scores(Evidence(p), rule).argmax(dim=1), vote(p, rule).long())
 
 
 @pytest.mark.parametrize(

@@ -71,38 +71,41 @@ def test_every_parameter_is_in_one_group(name: str) -> None:
     assert sorted(grouped) == sorted(id(parameter) for parameter in method.parameters())
 
 
-PASSES = {
-    ("supervised", ""): (1, 0),
-    ("ncps", "joint"): (2, 0),
-    ("ncps", "lean"): (2, 2),
-    ("ncps-cutmix", "neighbor"): (2, 1),
-    ("ncps-cutmix", "own"): (2, 2),
+PASSES = {  # by n: with a gradient, without
+    ("supervised", ""): lambda n: (n, 0),
+    ("ncps", "joint"): lambda n: (2 * n, 0),
+    ("ncps", "lean"): lambda n: (2 * n, 2 * (n - 1)),
+    ("ncps", "eval"): lambda n: (2 * n, 2 * n),
+    ("ncps-cutmix", "neighbor"): lambda n: (2 * n, n),
+    ("ncps-cutmix", "own"): lambda n: (2 * n, 2 * n),
 }
 
 
+@pytest.mark.parametrize("count", [2, 3, 8])
 @pytest.mark.parametrize(("name", "variant"), sorted(PASSES))
-def test_passes_are_as_many_as_the_design_says(name: str, variant: str) -> None:
+def test_passes_are_as_many_as_the_design_says(name: str, variant: str, count: int) -> None:
     options = {
         "joint": {"lean": False, "labels": "train"},
         "lean": {"lean": True, "labels": "train"},
+        "eval": {"lean": True, "labels": "eval"},
         "neighbor": {"partner": "neighbor"},
         "own": {"partner": "own"},
     }
-    method = imported(METHODS[name])(networks(3), **options.get(variant, {}))
+    method = imported(METHODS[name])(networks(count), **options.get(variant, {}))
     counts = {True: 0, False: 0}
 
-    def count(*_: object) -> None:
+    def note(*_: object) -> None:
         counts[torch.is_grad_enabled()] += 1
 
     for network in method.networks:
-        network.register_forward_pre_hook(count)
-    list(method.losses(batch(partner=variant == "own"), Together(3), CLOCK))
-    learned, labeled = PASSES[name, variant]
-    assert counts == {True: 3 * learned, False: 3 * labeled}
+        network.register_forward_pre_hook(note)
+    list(method.losses(batch(partner=variant == "own"), Together(count), CLOCK))
+    assert (counts[True], counts[False]) == PASSES[name, variant](count)
 
 
+@pytest.mark.parametrize("labels", ["train", "eval"])
 @pytest.mark.parametrize("name", ["ncps", "ncps-cutmix"])
-def test_one_graph_lives_at_a_time(name: str) -> None:
+def test_one_graph_lives_at_a_time(name: str, labels: str) -> None:
     """The bytes saved for backward at their peak do not grow with the number of networks."""
 
     def peak(count: int) -> int:
@@ -117,7 +120,7 @@ def test_one_graph_lives_at_a_time(name: str) -> None:
             def __del__(self) -> None:
                 alive["now"] -= self.tensor.nbytes
 
-        method = imported(METHODS[name])(networks(count))
+        method = imported(METHODS[name])(networks(count), labels=labels)
         with torch.autograd.graph.saved_tensors_hooks(Saved, lambda saved: saved.tensor):
             for loss in method.losses(batch(), Together(count), CLOCK):
                 loss.value.backward()

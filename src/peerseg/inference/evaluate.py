@@ -12,7 +12,7 @@ from peerseg.data.labels import UNLABELED, Mask
 from peerseg.errors import PeersegError, named
 from peerseg.inference.predict import Members, gather, split_members
 from peerseg.inference.protocol import WHOLE, Protocol
-from peerseg.inference.voting import disagreement, scores
+from peerseg.inference.voting import answer, disagreement
 
 Matrix = npt.NDArray[np.int64]
 
@@ -131,7 +131,7 @@ def evaluate(
         with named(dataset.file(id)):
             evidence = gather(networks, dataset.image(id), protocol)
         for rule in votes:
-            labels = scores(evidence, rule, names).argmax(dim=1)[0]
+            labels = answer(evidence, rule, names)[0]
             matrices[rule] += confusion(truth, labels.cpu().numpy(), classes)
         differing += int(disagreement(evidence).sum())
         pixels += truth.size

@@ -16,7 +16,7 @@ from peerseg.data.views import full_of, unit
 from peerseg.errors import PeersegError
 from peerseg.inference.protocol import WHOLE, Protocol, windows
 from peerseg.inference.published import published_evidence
-from peerseg.inference.voting import Evidence, disagreement, scores
+from peerseg.inference.voting import Evidence, answer, disagreement
 from peerseg.networks.base import SegmentationNetwork
 
 Members = Sequence[SegmentationNetwork] | Mapping[str, SegmentationNetwork]
@@ -53,10 +53,10 @@ def predict(members: Members, image: Image, *, vote: str = "sv", protocol: Proto
     """
     names, networks = split_members(members)
     evidence = gather(networks, image, protocol)
-    labels = scores(evidence, vote, names).argmax(dim=1)
-    confidence = evidence.probabilities.mean(dim=0).gather(1, labels[:, None])[0, 0]
+    labels = answer(evidence, vote, names)
+    confidence = evidence.probabilities.mean(dim=0).gather(1, labels[:, None].long())[0, 0]
     return Prediction(
-        labels[0].to(torch.uint8).cpu().numpy(),
+        labels[0].cpu().numpy(),
         confidence.cpu().numpy(),
         disagreement(evidence)[0].cpu().numpy(),
         evidence.probabilities[:, 0].cpu().numpy(),

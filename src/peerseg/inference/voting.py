@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from peerseg.errors import PeersegError, nearest
+from peerseg.networks.choosing import choose
 
 JOINT = ("mc", "sv", "hv")
 
@@ -31,6 +32,11 @@ class Evidence:
         """(n, B, C, H, W), by what each network chooses."""
         return self.probabilities if self.own is None else self.own
 
+    @cached_property
+    def labels(self) -> Tensor:
+        """(n, B, H, W) uint8, what each network answers alone."""
+        return choose(self.alone, dim=2)
+
 
 def vote(probabilities: Tensor, rule: str, names: Sequence[str] = ()) -> Tensor:
     """The labels that a rule chooses.
@@ -44,11 +50,11 @@ def vote(probabilities: Tensor, rule: str, names: Sequence[str] = ()) -> Tensor:
     Returns:
         (B, H, W) uint8.
     """
-    return scores(Evidence(probabilities), rule, names).argmax(dim=1).to(torch.uint8)
+    return answer(Evidence(probabilities), rule, names)
 
 
-def scores(evidence: Evidence, rule: str, names: Sequence[str] = ()) -> Tensor:
-    """What a rule compares, per class.
+def answer(evidence: Evidence, rule: str, names: Sequence[str] = ()) -> Tensor:
+    """The labels that a rule chooses.
 
     Args:
         evidence: What the networks say.
@@ -56,17 +62,17 @@ def scores(evidence: Evidence, rule: str, names: Sequence[str] = ()) -> Tensor:
         names: As for ``vote``.
 
     Returns:
-        (B, C, H, W), the largest of which is the answer.
+        (B, H, W) uint8.
     """
     if rule == "mc":
-        return evidence.probabilities.amax(dim=0) if evidence.most is None else evidence.most
+        return choose(evidence.probabilities.amax(dim=0) if evidence.most is None else evidence.most)
     if rule == "sv":
-        return evidence.probabilities.sum(dim=0)
+        return choose(evidence.probabilities.sum(dim=0))
     if rule == "hv":
-        votes = _ballots(evidence.alone)
-        most = votes == votes.amax(dim=1, keepdim=True)
-        return torch.where(most, evidence.probabilities.sum(dim=0), -1.0)
-    return evidence.alone[member_index(rule, len(evidence.alone), names)]
+        ballots = _ballots(evidence)
+        most = ballots == ballots.amax(dim=1, keepdim=True)
+        return choose(torch.where(most, evidence.probabilities.sum(dim=0), -1.0))
+    return evidence.labels[member_index(rule, len(evidence.labels), names)]
 
 
 def member_index(rule: str, count: int, names: Sequence[str] = ()) -> int:
@@ -95,10 +101,10 @@ def disagreement(evidence: Evidence) -> Tensor:
     Returns:
         (B, H, W) bool.
     """
-    labels = evidence.alone.argmax(dim=2)
-    return (labels != labels[:1]).any(dim=0)
+    return (evidence.labels != evidence.labels[:1]).any(dim=0)
 
 
-def _ballots(alone: Tensor) -> Tensor:
-    classes = alone.shape[2]
-    return F.one_hot(alone.argmax(dim=2), classes).sum(dim=0).movedim(-1, 1)
+def _ballots(evidence: Evidence) -> Tensor:
+    """(B, C, H, W), how many networks chose each class."""
+    classes = torch.arange(evidence.alone.shape[2], dtype=torch.uint8, device=evidence.labels.device)
+    return (evidence.labels[:, :, None] == classes[:, None, None]).sum(dim=0)

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from peerseg.data.labels import UNLABELED
 from peerseg.errors import check_between
+from peerseg.networks.choosing import choose
 
 
 def cross_supervision(logits: Tensor, labels: Tensor, counted: Tensor) -> Tensor:
@@ -111,7 +112,7 @@ def hard_labels(logits: Tensor, threshold: float = 0.0) -> Tensor:
     Returns:
         (B, H, W) uint8.
     """
-    labels = logits.detach().argmax(dim=1).to(torch.uint8)
+    labels = choose(logits.detach())
     if threshold <= 0:
         return labels
     sure = torch.softmax(logits.detach(), dim=1).amax(dim=1) > threshold

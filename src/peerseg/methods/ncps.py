@@ -50,8 +50,8 @@ class NCPS(Method):
         threshold: A peer not surer than this of a pixel casts no vote there; 0: everyone votes, as published.
         labels: "train": labels as published; "eval": from running statistics, in passes of their own.
         counted: "inside": pixels of the photograph that are not ignored; "all": padding too, as published.
-        lean: Label first in passes without gradient, so that one graph lives at a time. Same gradients; each
-            network labels both views in passes of their own.
+        lean: All but the last network label ahead, in passes without gradient, so that one graph lives at a time. Same
+            gradients; n - 1 more passes over either view.
         hardest: Learn the labels of at least this many pixels of each image, the hardest ones (OHEM, as published for
             Cityscapes); null: of all pixels.
         certain: With `hardest`: pixels whose class has at most this probability count too.
@@ -79,7 +79,7 @@ class NCPS(Method):
         super().__init__(networks)
         self.supervision = supervision_of(hardest, certain)
         self.weight, self.ramp, self.reduction, self.threshold = weight, ramp, reduction, threshold
-        self.labels, self.counted, self.lean = labels, counted, lean or labels == "eval"
+        self.labels, self.counted, self.lean = labels, counted, lean
 
     @property
     def wants(self) -> Wants:
@@ -89,26 +89,21 @@ class NCPS(Method):
     def losses(self, batch: Batch, exchange: Exchange, clock: Clock) -> Iterator[Loss]:
         """L_i = CE(f_i(x), y) + weight/(n-1) sum_{j != i} CE(f_i(x and u), argmax f_j); see ``Method.losses``."""
         weight = self.weight * clock.ramp(self.ramp)
-        sides = self._sides(batch)
-        kept = {} if self.lean else {(i, s.name): self._learn(i, s, clock) for i in exchange.members for s in sides}
-        answers = {
-            side.name: torch.stack(list(exchange({i: self._label(i, side, kept, clock) for i in exchange.members})))
-            for side in sides
-        }
-        for i in exchange.members:
-            peers = [j for j in range(self.count) if j != i]
-            for side in sides:
-                logits = kept.pop((i, side.name), None)
-                logits = self._learn(i, side, clock) if logits is None else logits
-                cross = cross_supervision(logits, answers[side.name][peers], side.counted)
-                own = self.supervision(logits, batch.masks) if side.name == "labeled" else 0.0
-                last = side is sides[-1]
-                yield Loss(
-                    f"{side.name}{i + 1}",
-                    own + weight * side.share * cross,
-                    completes=(f"network {i + 1}",) if last else (),
-                )
-                del logits, cross, own  # the graph is done with: it must not live while the next one grows
+        sides, ahead = self._sides(batch), self._ahead(exchange.members)
+        labels = {(i, side.name): self._label(i, side, clock) for side in sides for i in ahead}
+        for side in sides:
+            kept = {i: self._learn(i, side, clock) for i in exchange.members if i not in ahead}
+            own = {i: hard_labels(logits, self.threshold) for i, logits in kept.items()}
+            answers = torch.stack(list(exchange(own | {i: labels[i, side.name] for i in ahead})))
+            for i in (*own, *ahead):
+                logits = kept.pop(i) if i in kept else self._learn(i, side, clock)
+                peers = [j for j in range(self.count) if j != i]
+                loss = weight * side.share * cross_supervision(logits, answers[peers], side.counted)
+                if side.name == "labeled":
+                    loss = loss + self.supervision(logits, batch.masks)
+                done = () if side.name == "labeled" else (f"network {i + 1}",)
+                yield Loss(f"{side.name}{i + 1}", loss, completes=done)
+                del logits, loss  # the graph is done with: it must not live while the next one grows
 
     def _sides(self, batch: Batch) -> tuple[_Side, _Side]:
         assert batch.unlabeled is not None, "asked for in `wants`"
@@ -122,12 +117,16 @@ class NCPS(Method):
             _Side("unlabeled", batch.unlabeled.images, open_, shares[1]),
         )
 
+    def _ahead(self, members: Sequence[int]) -> Sequence[int]:
+        """Which networks label in passes of their own; the others do while they learn, and their graphs wait."""
+        if self.labels == "eval":
+            return members
+        return members[:-1] if self.lean else ()
+
     def _learn(self, i: int, side: _Side, clock: Clock) -> Tensor:
         return learn(self.network(i), side.images, clock, i, side.name)
 
-    def _label(self, i: int, side: _Side, kept: dict[tuple[int, str], Tensor], clock: Clock) -> Tensor:
-        if (i, side.name) in kept:
-            return hard_labels(kept[i, side.name], self.threshold)
+    def _label(self, i: int, side: _Side, clock: Clock) -> Tensor:
         place = (i, side.name)  # the learning pass's own, so that both draw the same dropout
         network, sure = self.network(i), self.threshold
         return label(network, side.images, clock, *place, mode=self.labels, threshold=sure, track=False)
