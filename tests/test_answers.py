@@ -146,6 +146,30 @@ def test_the_best_checkpoint_answers_by_default(run: Path, photos: Path, tmp_pat
     )
 
 
+def test_a_run_is_judged_otherwise_than_in_training_if_told_so(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scores = {}
+    for way in ("true", "false"):
+        assert main(["evaluate", str(run), "--json", "--evaluation.flip", way]) == 0
+        scores[way] = json.loads(capsys.readouterr().out)
+    assert main(["evaluate", str(run), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == scores["true"], "as in training"
+    assert scores["true"] != scores["false"]
+
+
+@pytest.mark.parametrize("verb", [["evaluate"], ["predict"]])
+def test_only_the_evaluation_can_be_changed_after_training(
+    run: Path, photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: list[str]
+) -> None:
+    words = [*verb, str(run)] + (
+        [str(photos / "images"), "--out", str(tmp_path / "out")] if verb == ["predict"] else []
+    )
+    assert main([*words, "--method.count", "2"]) == 2
+    told = capsys.readouterr().err
+    assert "method.count is settled by the training" in told
+    assert main([*words, "--evaluation.windo", "8"]) == 2
+    assert "did you mean 'window'" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("asked", "other"), [("best", "last"), ("last", "best")])
 def test_the_asked_for_checkpoint_answers(run: Path, photos: Path, tmp_path: Path, asked: str, other: str) -> None:
     copy = Path(shutil.copytree(run, tmp_path / "run"))

@@ -119,7 +119,7 @@ def test_the_words_of_the_process_are_taken(monkeypatch: pytest.MonkeyPatch, cap
         ("evaluate nowhere", "'nowhere' is no run folder: it has no config.yaml"),
         ("evaluate runs/x --jsn", "'--jsn' is unknown to `peerseg evaluate`; did you mean '--json'?"),
         ("evaluate runs/x runs/y", "'runs/y' is unknown to `peerseg evaluate`; it takes no more words"),
-        ("evaluate runs/x --data.root=photos", "'--data.root' is unknown to `peerseg evaluate`;"),
+        ("demo --data.root=photos", "'--data.root' is unknown to `peerseg demo`;"),
         ("predict nowhere . --out there", "no image was found in ., expected .png"),
         ("predict runs/x photo.png", "the following arguments are required: --out"),
         ("split nowhere --labels 2", "'nowhere' is no folder, expected ROOT/images"),

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from peerseg.cli import main
+from peerseg.cli import _settings_apart, main
 from peerseg.data.classes import read_class_table
-from peerseg.experiment.reading import protocol_overrides
+from peerseg.experiment.reading import parse_overrides, protocol_overrides
 from peerseg.experiment.settings import SUPPLIED, differing, settings_of
 from peerseg.experiment.tables import FIXED, TABLES, imported
 from peerseg.parsing import EXAMPLES, parser
@@ -117,8 +117,10 @@ def assert_understood(words: list[str], capsys: pytest.CaptureFixture[str]) -> N
             parser().parse_args(words)
         return
     if not words or words[0] != "train":
-        arguments = parser().parse_args(words)
-        assert arguments.verb in EXAMPLES, words
+        plain, dotted = _settings_apart(words)
+        assert parser().parse_args(plain).verb in EXAMPLES, words
+        wanted = settings_of("demo", parse_overrides(dotted))[0].evaluation
+        assert (wanted == settings_of("demo")[0].evaluation) == (not dotted), words
         return
     if "--resume" in words:  # needs a run, and settings are checked against it
         plain = [word for word in words if not re.match(r"--\w+\.", word)]

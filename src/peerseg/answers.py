@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import PIL.Image
@@ -20,17 +21,18 @@ from peerseg.report.pictures import overlay, to_rgb
 from peerseg.runs import RunFolder, disk_errors
 
 
-def evaluate_run(path: str | Path, which: str = "best") -> Scores:
+def evaluate_run(path: str | Path, which: str = "best", overrides: Mapping[str, Any] | None = None) -> Scores:
     """Score every vote of a run on its val images.
 
     Args:
         path: The run folder.
         which: "best" or "last" checkpoint.
+        overrides: Settings of the evaluation that differ from the run's.
 
     Returns:
         The scores.
     """
-    ensemble = Ensemble(path, which)
+    ensemble = Ensemble(path, which, overrides)
     dataset = build_dataset(ensemble.settings)
     if dataset.label_space.names != ensemble.label_space.names:
         raise PeersegError(
@@ -56,6 +58,7 @@ def predict_files(
     vote: str | None = None,
     probabilities: bool = False,
     disagreement: bool = False,
+    overrides: Mapping[str, Any] | None = None,
 ) -> int:
     """Label image files: ``OUT/stem.png`` with a palette, ``OUT/overlays/stem.png`` to look at.
 
@@ -67,12 +70,13 @@ def predict_files(
         vote: Which answer; the run's own where None.
         probabilities: Also write ``OUT/probabilities/stem.npz``, (n, C, H, W).
         disagreement: Also write ``OUT/disagreement/stem.png``, white where the networks disagree.
+        overrides: Settings of the evaluation that differ from the run's.
 
     Returns:
         How many images were labeled.
     """
     files = _find(inputs)
-    ensemble = Ensemble(path, which)
+    ensemble = Ensemble(path, which, overrides)
     if vote is not None and vote not in JOINT:
         member_index(vote, len(ensemble.predictors.members), list(ensemble.predictors.members))
     _refuse_overwriting(files, out)

@@ -28,7 +28,7 @@ def main(words: Sequence[str] | None = None) -> int:
         if arguments.verb is None and not unknown:
             parser().print_help()
             return 0
-        _refuse_unknown(arguments.verb, unknown + (dotted if arguments.verb != "train" else []))
+        _refuse_unknown(arguments.verb, unknown + (dotted if arguments.verb not in SETTABLE else []))
         return _run(arguments, dotted)
     except PeersegError as error:
         print(f"peerseg: {error}", file=sys.stderr)
@@ -66,9 +66,9 @@ def _refuse_unknown(verb: str | None, unknown: Sequence[str]) -> None:
 
 
 def _run(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
-    if arguments.verb == "train":
-        return _train(arguments, rest)
-    verbs = {"demo": _demo, "evaluate": _evaluate, "predict": _predict, "split": _split}
+    if arguments.verb in SETTABLE:
+        return SETTABLE[arguments.verb](arguments, rest)
+    verbs = {"demo": _demo, "split": _split}
     verbs[arguments.verb](arguments)
     return 0
 
@@ -123,13 +123,14 @@ def _demo(arguments: argparse.Namespace) -> None:
     print(f"\n{found.sentence}\nreport: {Path(arguments.out) / 'report.html'}")
 
 
-def _evaluate(arguments: argparse.Namespace) -> None:
+def _evaluate(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     from peerseg.answers import evaluate_run
+    from peerseg.experiment.reading import parse_overrides
 
-    scores = evaluate_run(arguments.run, arguments.checkpoint)
+    scores = evaluate_run(arguments.run, arguments.checkpoint, parse_overrides(rest))
     if arguments.json:
         print(json.dumps(scores.as_dict(), indent=2))
-        return
+        return 0
     rules = list(scores.matrices)
     print(f"{'class':16}" + "".join(f"{rule:>8}" for rule in rules))
     columns = {rule: scores.iou(rule) for rule in rules}
@@ -138,10 +139,12 @@ def _evaluate(arguments: argparse.Namespace) -> None:
     print(f"{'mean':16}" + "".join(_number(scores.miou(rule)) for rule in rules))
     if scores.disagreement is not None:
         print(f"the networks disagree on {scores.disagreement:.1f}% of the pixels of {scores.images} images")
+    return 0
 
 
-def _predict(arguments: argparse.Namespace) -> None:
+def _predict(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     from peerseg.answers import predict_files
+    from peerseg.experiment.reading import parse_overrides
 
     written = predict_files(
         arguments.run,
@@ -151,8 +154,10 @@ def _predict(arguments: argparse.Namespace) -> None:
         vote=arguments.vote,
         probabilities=arguments.probabilities,
         disagreement=arguments.disagreement,
+        overrides=parse_overrides(rest),
     )
     print(f"wrote the labels of {written} images to {arguments.out}")
+    return 0
 
 
 def _split(arguments: argparse.Namespace) -> None:
@@ -173,3 +178,7 @@ def _split(arguments: argparse.Namespace) -> None:
 
 def _number(value: float | None) -> str:
     return f"{'-':>8}" if value is None else f"{value:8.1f}"
+
+
+# The verbs that settings can follow, as --section.key value.
+SETTABLE = {"train": _train, "evaluate": _evaluate, "predict": _predict}

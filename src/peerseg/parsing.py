@@ -68,6 +68,7 @@ def _evaluate_words(verbs: Verbs) -> None:
     evaluate.add_argument("run", help="the run folder")
     _checkpoint(evaluate)
     evaluate.add_argument("--json", action="store_true", help="print JSON")
+    evaluate.epilog = f"{evaluate.epilog}; --evaluation.key value changes how images are shown"
 
 
 def _predict_words(verbs: Verbs) -> None:
@@ -79,6 +80,7 @@ def _predict_words(verbs: Verbs) -> None:
     predict.add_argument("--probabilities", action="store_true", help="also write each class's probability as .npz")
     predict.add_argument("--disagreement", action="store_true", help="also write where the networks disagree as PNG")
     _checkpoint(predict)
+    predict.epilog = f"{predict.epilog}; --evaluation.key value changes how images are shown"
 
 
 def _split_words(verbs: Verbs) -> None:

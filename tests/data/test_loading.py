@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from conftest import write_labels, write_picture
-from peerseg.data.batch import Batch, View, map_tensors
+from peerseg.data.batch import Batch, View, cut, map_tensors
 from peerseg.data.color import Jitter
 from peerseg.data.dataset import Split
 from peerseg.data.folder import ImageFolder
@@ -404,6 +404,15 @@ def test_a_change_reaches_every_tensor(stream: Streams) -> None:
     assert all(len(tensor) == 1 for tensor in tensors(changed))
     assert changed.files == batch.files
     assert all(len(tensor) == 2 for tensor in tensors(batch)), "the batch itself was changed"
+
+
+def test_a_batch_is_cut_into_equal_parts_in_order(stream: Streams) -> None:
+    whole = stream(Wants(partner="own", strong=1)).batch(0)
+    parts = list(cut(whole, 2))
+    assert [len(part.images) for part in parts] == [1, 1]
+    for one, *pieces in zip(tensors(whole), *(tensors(part) for part in parts), strict=True):
+        assert torch.equal(torch.cat(pieces), one)
+    assert all(part.files == whole.files for part in parts)
 
 
 def test_a_change_keeps_what_is_absent_absent(stream: Streams) -> None:

@@ -21,9 +21,8 @@ def _hash(lines: list[str]) -> str:
 def _known(line: str = "{id}", train: int = len(TRAIN)) -> Published:
     labeled, rest = TRAIN[::4], [id for k, id in enumerate(TRAIN) if k % 4]
     written = [[line.replace("{id}", id) for id in ids] for ids in (labeled, rest)]
-    return Published(
-        "Constructed", train, line, {4: (_hash(written[0]), _hash(written[1])), 2: ("0" * 16, "0" * 16)}, "sort"
-    )
+    hashes = {4: (_hash(written[0]), _hash(written[1])), 2: ("0" * 16, "0" * 16)}
+    return Published("Constructed", train, len(VAL), line, hashes, "sort")
 
 
 @pytest.mark.parametrize("line", ["{id}", "/images/{id}.png\t/masks/{id}.png"])
@@ -53,6 +52,22 @@ def test_nothing_else_is_called_published(train: list[str], ratio: int, count: i
     assert note.startswith("this is not a published split of Constructed: ")
     assert "this is the published" not in note
     assert re.search(words, note), note
+
+
+def test_other_val_images_are_no_published_comparison(tmp_path: Path) -> None:
+    (tmp_path / "val.txt").write_text(VAL[0])
+    _, note = published_split(_known(), TRAIN, VAL, 4, tmp_path)
+    assert note.startswith(
+        "this is not a published split of Constructed: its training lists are, but it judges by 1 val"
+    )
+
+
+def test_lists_of_another_published_ratio_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "labeled.txt").write_text("\n".join(TRAIN[::4]))
+    with pytest.raises(
+        PeersegError, match=r"data.ratio is 2, but the lists are the published ones of 1/4: set --data.r"
+    ):
+        published_split(_known(), TRAIN, VAL, 2, tmp_path)
 
 
 def test_a_train_list_gives_the_order(tmp_path: Path) -> None:

@@ -14,9 +14,9 @@ from peerseg.data.views import (
     draw_geometry,
     full_of,
     inside,
-    normalize,
     pad,
     pad_mask,
+    standardize,
     unit,
     view_image,
     view_mask,
@@ -160,9 +160,47 @@ def test_white_is_one(dtype: npt.DTypeLike, full: float) -> None:
     assert unit(image, full_of(image)).tolist() == [[[1.0, 0.0]]]
 
 
-def test_normalize_standardizes_each_channel_and_puts_channels_first() -> None:
-    image = np.array([[[0.5, 0.25], [0.75, 0.0], [0.5, 0.5]]], np.float32)
-    standard = normalize(image, (0.5, 0.25), (0.25, 0.125))
+@pytest.mark.parametrize(("dtype", "full"), [(np.uint8, 4.0), (np.uint16, 4.0), (np.float32, 1.0)])
+def test_each_channel_is_standardized_and_put_first_and_padding_is_the_mean(dtype: npt.DTypeLike, full: float) -> None:
+    image = (full * np.array([[[0.5, 0.25], [0.75, 0.0], [0.5, 0.5]]])).astype(dtype)
+    geometry = Geometry(scaled=(1, 3), top=0, left=0, shown=(1, 3), crop=(2, 4), flip=False)
+    standard = standardize(image, full, (0.5, 0.25), (0.25, 0.125), geometry)
     assert standard.dtype == np.float32
     assert standard.flags.c_contiguous
-    assert standard.tolist() == [[[0.0, 1.0, 0.0]], [[0.0, -2.0, 2.0]]]
+    assert standard.tolist() == [[[0, 1, 0, 0], [0, 0, 0, 0]], [[0, -2, 2, 0], [0, 0, 0, 0]]]
+
+
+def opencv_rows(
+    before: int, after: int, first: int, count: int
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    """Of one axis: bilinear weights (count, before), and the nearest places, by OpenCV's rules."""
+    weights = np.zeros((count, before))
+    nearest = np.zeros(count, np.int64)
+    for k in range(count):
+        place = min(max((first + k + 0.5) * before / after - 0.5, 0.0), before - 1.0)
+        low = int(place)
+        weights[k, low] += 1 - (place - low)
+        weights[k, min(low + 1, before - 1)] += place - low
+        nearest[k] = min(int((first + k) * before / after), before - 1)
+    return weights, nearest
+
+
+@pytest.mark.parametrize("geometry", GEOMETRIES)
+def test_published_views_are_resized_as_the_authors_did(noise: npt.NDArray[np.uint8], geometry: Geometry) -> None:
+    rows, near_rows = opencv_rows(31, geometry.scaled[0], geometry.top, geometry.shown[0])
+    columns, near_columns = opencv_rows(47, geometry.scaled[1], geometry.left, geometry.shown[1])
+    turn = slice(None, None, -1 if geometry.flip else 1)
+    image = np.einsum("ah,bw,hwc->abc", rows, columns, noise.astype(np.float64))[:, turn]
+    mask = noise[..., 0][near_rows][:, near_columns][:, turn]
+
+    exact = view_image(noise.astype(np.float32), geometry, published=True)
+    np.testing.assert_allclose(exact, image, atol=1e-2)
+    rounded = view_image(noise, geometry, published=True)
+    assert rounded.dtype == np.uint8
+    np.testing.assert_allclose(rounded, image, atol=0.51)
+    np.testing.assert_array_equal(view_mask(noise[..., 0], geometry, published=True), mask)
+
+
+def test_published_views_are_not_smoothed_where_they_shrink(noise: npt.NDArray[np.uint8]) -> None:
+    half = Geometry(scaled=(15, 23), top=0, left=0, shown=(15, 23), crop=(15, 23), flip=False)
+    assert view_image(noise, half, published=True).std() > 1.2 * view_image(noise, half).std()

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from fakes import write_cityscapes, write_voc
 from peerseg.errors import PeersegError
@@ -107,15 +106,15 @@ def test_other_ratios_need_their_own_schedule() -> None:
     assert made("voc", data__ratio=3, steps=100, evaluation__every=10).steps == 100
 
 
+@pytest.mark.parametrize("protocol", ["code", "paper"])
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_two_steps_on_fakes_with_small_crop_batch_and_encoder_and_nothing_else_changed(
-    recipe: str, tmp_path: Path
+    recipe: str, protocol: str, tmp_path: Path
 ) -> None:
-    torch.set_num_threads(2)  # windows are as large as published
     city = recipe.startswith("city")
     root = write_cityscapes(tmp_path / "data", val=1) if city else write_voc(tmp_path / "data", val=1)
     small = {"loader.crop": 65, "loader.batch": 2, "network.encoder": "efficientnet_lite0"}
-    settings, notes = settings_of(recipe, {"data.root": str(root), "steps": 2, **small}, "code")
+    settings, notes = settings_of(recipe, {"data.root": str(root), "steps": 2, **small}, protocol)
     assert notes == ()
     run = start(settings, tmp_path / "run")
     rows = run.rows("metrics.csv")

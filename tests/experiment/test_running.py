@@ -225,12 +225,12 @@ def test_ensure_makes_a_new_run(settings: Settings, tmp_path: Path, monkeypatch:
 
 
 def test_the_plan_counts_images_networks_and_passes(tiny: Tiny) -> None:
-    settings = tiny()
+    settings = tiny({"placement.precision": "float32"})
     images, networks, steps = plan(settings, build(settings))
 
     assert images == "3 labeled, 5 unlabeled and 2 val images, 6 classes"
     assert networks.startswith("ncps-cutmix: 3 networks, ")
-    assert networks.endswith(" million parameters in all, on cpu")
+    assert networks.endswith(" million parameters in all, on cpu in float32")
     assert steps.startswith(
         "4 steps are 2.7 passes over the labeled and 1.6 over the unlabeled images; learning rate 0.1"
     )

@@ -28,7 +28,8 @@ def test_every_keyword_is_there() -> None:
     assert notes == ()
     assert settings.method["threshold"] == 0.0, "a default that the recipe does not name"
     assert settings.loader["workers"] == 0
-    assert settings.placement == {"name": "one-process", "device": "auto", "deterministic": True}
+    placement = {"device": "auto", "precision": "auto", "channels_last": True, "deterministic": True}
+    assert settings.placement == {"name": "one-process"} | placement
     assert settings.seed == 0
 
 

@@ -115,6 +115,13 @@ def test_keys_and_shapes_that_are_not_the_authors_are_refused() -> None:
         load_reference([network], state | {"classifier.weight": torch.zeros(3, 256, 1, 1)})
 
 
+def test_a_whole_checkpoint_is_not_its_weights() -> None:
+    with pytest.raises(
+        PeersegError, match=r"a whole checkpoint of the authors, expected its weights: give checkpoint\['m"
+    ):
+        load_reference([], {"model": torch.zeros(1)})
+
+
 def test_another_number_of_networks_is_refused() -> None:
     network = _made("resnet18")
     state = _authors(network, "branches.0.") | _authors(network, "branches.1.")

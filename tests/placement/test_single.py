@@ -18,11 +18,14 @@ def test_labels_come_back_in_network_order() -> None:
 
 
 def test_one_process_holds_everything_and_changes_nothing() -> None:
-    placement, method, given = OneProcess(2, "cpu"), Supervised(networks(2)), batch()
+    placement, method, given = OneProcess(2, "cpu", "float32"), Supervised(networks(2)), batch()
     placement.place(method)
     placement.reduce(method.parameters())
-    assert placement.move(given) is given
-    assert (placement.share, placement.part, placement.main, placement.describe()) == (1.0, 0, True, "cpu")
+    moved = placement.move(given)
+    assert torch.equal(moved.images, given.images)
+    assert moved.masks is given.masks
+    assert (placement.share, placement.part, placement.main) == (1.0, 0, True)
+    assert placement.describe() == "cpu in float32"
     assert list(placement.exchange.members) == [0, 1]
 
 
@@ -35,11 +38,54 @@ def test_another_device_gets_every_tensor_of_the_batch() -> None:
     assert {tensor.device.type for tensor in tensors} == {"meta"}
 
 
+@pytest.mark.parametrize("wanted", [True, False])
+def test_channels_lie_together_if_asked_for(wanted: bool) -> None:
+    placement, method = OneProcess(1, "cpu", channels_last=wanted), Supervised(networks(1))
+    placement.place(method)
+    weight = next(parameter for parameter in method.parameters() if parameter.ndim == 4)
+    for tensor in (placement.move(batch()).images, weight):
+        assert tensor.is_contiguous(memory_format=torch.channels_last) == wanted
+
+
+@pytest.mark.parametrize(("precision", "halved"), [("float32", False), ("bfloat16", True), ("auto", True)])
+def test_convolutions_learn_in_the_precision_asked_for(
+    monkeypatch: pytest.MonkeyPatch, precision: single.Precision, halved: bool
+) -> None:
+    monkeypatch.setattr(single, "has_bfloat16", lambda device: True)
+    placement, network = OneProcess(1, "cpu", precision), networks(1)[0].float()
+    with placement.learning():
+        logits = network(batch().images.float())
+    assert (logits.dtype == torch.bfloat16) == halved
+    assert placement.describe() == f"cpu in {'bfloat16' if halved else 'float32'}"
+
+
+def test_a_pass_without_gradient_takes_none_from_the_next() -> None:
+    placement, network = OneProcess(1, "cpu", "bfloat16"), networks(1)[0].float()
+    images = batch().images.float()
+    with placement.learning():
+        with torch.no_grad():
+            network(images)
+        logits = network(images)
+    logits.float().sum().backward()
+    assert all(parameter.grad is not None for parameter in network.parameters())
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "known"), [({"avx512_bf16": True}, True), ({"bf16": True}, True), ({"avx2": True}, False)]
+)
+def test_auto_asks_the_processor(monkeypatch: pytest.MonkeyPatch, capabilities: dict[str, bool], known: bool) -> None:
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities, raising=False)
+    assert single.has_bfloat16(torch.device("cpu")) == known
+    assert not single.has_bfloat16(torch.device("meta"))
+    monkeypatch.delattr(torch.cpu, "get_capabilities")
+    assert not single.has_bfloat16(torch.device("cpu"))
+
+
 @pytest.mark.parametrize(("there", "found"), [(False, "cpu"), (True, "meta")])
 def test_auto_takes_an_accelerator_if_there_is_one(monkeypatch: pytest.MonkeyPatch, there: bool, found: str) -> None:
     monkeypatch.setattr(torch.accelerator, "is_available", lambda: there)
     monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda: torch.device("meta"))
-    assert OneProcess(1).describe() == found
+    assert OneProcess(1).describe().startswith(f"{found} in ")
 
 
 @pytest.mark.parametrize("name", ["gpu", "cuda:99"])

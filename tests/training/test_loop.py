@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from peerseg.errors import PeersegError, StoppedError
 from peerseg.experiment.running import resume, start
 from peerseg.experiment.settings import Settings
 from peerseg.methods import Clock, Exchange, Loss, Method, Supervised, Wants
+from peerseg.placement import single
 from peerseg.runs import RunFolder
 
 Tiny = Callable[..., Settings]
@@ -211,6 +213,30 @@ class Pushing(Method):
     def losses(self, batch: Batch, exchange: Exchange, clock: Clock) -> Iterator[Loss]:
         feature = self.network(0)(batch.images)
         yield Loss("pushed", feature, gradient=torch.ones_like(feature))
+
+
+@pytest.mark.parametrize("method", ["supervised", "ncps", "ncps-cutmix"])
+def test_parts_of_a_batch_add_up_to_the_loss_of_the_whole(tiny: Tiny, tmp_path: Path, method: str) -> None:
+    found = []
+    for parts in (1, 2):
+        settings = tiny({"method.name": method, "loader.batch": 4, "loader.parts": parts, "steps": 1})
+        with normalizing_nothing():
+            run = start(settings, tmp_path / str(parts))
+        found.append((run.rows("losses.csv")[0], weights(run.path)))
+    (whole, apart), (once, twice) = zip(*found, strict=True)
+    assert {name: float(value) for name, value in apart.items()} == pytest.approx(
+        {name: float(value) for name, value in whole.items()}, rel=1e-5
+    )
+    assert all(torch.allclose(once[name], twice[name], rtol=1e-4, atol=1e-6) for name in once)
+
+
+@contextmanager
+def normalizing_nothing() -> Iterator[None]:
+    """Without batch statistics and in exact precision a loss is the mean over its images."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(torch.nn.BatchNorm2d, "forward", lambda norm, x: x * norm.weight[:, None, None])
+        patched.setattr(single, "has_bfloat16", lambda device: False)
+        yield
 
 
 def test_a_feature_with_its_gradient_is_pushed_through(tiny: Tiny, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """What one step learns from: a labeled batch, and views of unlabeled images where the method wants them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from torch import Tensor
@@ -42,6 +42,20 @@ class Batch:
     partner: View | None = None
     boxes: Tensor | None = None
     files: tuple[str, ...] = ()
+
+
+def cut(batch: Batch, parts: int) -> Iterator[Batch]:
+    """A batch in equal parts, to be learned from one after another.
+
+    Args:
+        batch: The batch.
+        parts: How many; both numbers of images are multiples of it.
+
+    Yields:
+        The parts, in order.
+    """
+    for k in range(parts):
+        yield map_tensors(batch, lambda tensor, k=k: tensor.chunk(parts)[k])  # type: ignore[misc]  # bound at once
 
 
 def map_tensors(batch: Batch, change: Callable[[Tensor], Tensor]) -> Batch:

@@ -32,6 +32,7 @@ TABLES = {
 PUBLISHED = Published(
     name="Cityscapes",
     train=2975,
+    val=500,
     line="/images/train/{id}.png\t/segmentation/train/{id}_gtFine.png",
     hashes={
         16: ("4f2712f22e53acdf", "24ce8d93af159137"),

@@ -13,19 +13,19 @@ from torch.utils.data import DataLoader, Dataset
 
 from peerseg.data.batch import Batch, View
 from peerseg.data.color import Jitter, strong_color
-from peerseg.data.dataset import SegmentationDataset, Split, UnlabeledImages
+from peerseg.data.dataset import Image, SegmentationDataset, Split, UnlabeledImages
 from peerseg.data.labels import IGNORE, Mask
 from peerseg.data.mixing import draw_boxes
 from peerseg.data.orders import Chain, endless
 from peerseg.data.randomness import generator
 from peerseg.data.views import (
+    Floats,
     Geometry,
     draw_geometry,
     full_of,
     inside,
-    normalize,
-    pad,
     pad_mask,
+    standardize,
     unit,
     view_image,
     view_mask,
@@ -48,6 +48,7 @@ class ViewSettings:
         flip: Whether half of the views are flipped.
         boxes: How many CutMix boxes; 1 is the single-box variant.
         jitter: Of strong views.
+        published: Whether images and masks are resized as the authors did.
     """
 
     mean: tuple[float, ...]
@@ -58,6 +59,7 @@ class ViewSettings:
     flip: bool = True
     boxes: int = 3
     jitter: Jitter = field(default_factory=Jitter)
+    published: bool = False
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,7 @@ class BatchStream(Dataset["Batch | PeersegError"]):
         wants: Which views.
         batch: Labeled images a step.
         unlabeled_batch: Unlabeled images a step.
+        parts: How many parts both are learned from in.
         seed: Of every draw.
     """
 
@@ -100,12 +103,13 @@ class BatchStream(Dataset["Batch | PeersegError"]):
         partly: Sequence[str] = (),
         batch: int = 4,
         unlabeled_batch: int = 4,
+        parts: int = 1,
         seed: int = 0,
     ) -> None:
-        if wants.partner == "neighbor" and unlabeled_batch % 2:
+        if wants.partner == "neighbor" and unlabeled_batch // parts % 2:
             raise PeersegError(
-                f"{unlabeled_batch} unlabeled images a step have no pairs to mix: set loader.unlabeled_batch to an even number "
-                "or method.partner to 'own'"
+                f"{unlabeled_batch // parts} unlabeled images a step have no pairs to mix: set loader.unlabeled_batch to an even "
+                "number (for each of loader.parts) or method.partner to 'own'"
             )
         if wants.unlabeled and not split.unlabeled and not (partly and wants.partner != "none"):
             raise PeersegError(
@@ -166,8 +170,9 @@ class BatchStream(Dataset["Batch | PeersegError"]):
         image = self._dataset.image(id)
         self._check_channels(image.shape[2], self._dataset.file(id))
         geometry = self._geometry(image.shape[:2], generator(self._seed, step, slot, "labeled"))
-        shown = unit(view_image(image, geometry), full_of(image))
-        return self._finish(shown, geometry), pad_mask(view_mask(mask, geometry), geometry), geometry
+        shown = self._finish(self._shown(image, geometry), full_of(image), geometry)
+        known = view_mask(mask, geometry, published=self._views.published)
+        return shown, pad_mask(known, geometry), geometry
 
     def _unlabeled_view(self, step: int, order: str, stream: str) -> tuple[View, tuple[str, ...]]:
         pool = Chain(self._unlabeled.ids, tuple(self._partly))
@@ -189,17 +194,19 @@ class BatchStream(Dataset["Batch | PeersegError"]):
         image = self._unlabeled.image(id)
         self._check_channels(image.shape[2], self._unlabeled.file(id))
         geometry = self._geometry(image.shape[:2], generator(self._seed, step, slot, stream))
-        weak = unit(view_image(image, geometry), full_of(image))
+        weak, full = self._shown(image, geometry), full_of(image)
         strong = [
-            strong_color(weak, self._views.jitter, generator(self._seed, step, slot, stream, "strong", k))
+            strong_color(unit(weak, full), self._views.jitter, generator(self._seed, step, slot, stream, "strong", k))
             for k in range(self._wants.strong)
         ]
         shown = inside(geometry)
         if id in self._partly:
             mask = self._dataset.mask(id)
             assert mask is not None, "a partly labeled image has a mask"
-            shown = shown & (pad_mask(view_mask(mask, geometry), geometry) != IGNORE)
-        return [self._finish(view, geometry) for view in (weak, *strong)], shown
+            known = view_mask(mask, geometry, published=self._views.published)
+            shown = shown & (pad_mask(known, geometry) != IGNORE)
+        views = [self._finish(weak, full, geometry), *(self._finish(view, 1.0, geometry) for view in strong)]
+        return views, shown
 
     def _geometry(self, size: tuple[int, ...], random: np.random.Generator) -> Geometry:
         views = self._views
@@ -207,8 +214,11 @@ class BatchStream(Dataset["Batch | PeersegError"]):
             random, (size[0], size[1]), views.crop, views.scales, between=views.between, flip=views.flip
         )
 
-    def _finish(self, image: npt.NDArray[np.float32], geometry: Geometry) -> npt.NDArray[np.float32]:
-        return pad(normalize(image, self._views.mean, self._views.std), geometry, 0.0)
+    def _shown(self, image: Image, geometry: Geometry) -> Image:
+        return view_image(image, geometry, published=self._views.published)
+
+    def _finish(self, image: Image, full: float, geometry: Geometry) -> Floats:
+        return standardize(image, full, self._views.mean, self._views.std, geometry)
 
     def _check_channels(self, channels: int, file: str) -> None:
         if channels != len(self._views.mean):

@@ -19,6 +19,7 @@ class Published:
     Args:
         name: Of the data set.
         train: How many training images there are.
+        val: How many val images.
         line: How a list names an image; "{id}" stands for it.
         hashes: R -> the first 16 hexadecimal digits of the SHA-256 of the labeled and of the unlabeled list.
         remedy: What to do where the images are the published ones and their order is not.
@@ -26,6 +27,7 @@ class Published:
 
     name: str
     train: int
+    val: int
     line: str
     hashes: Mapping[int, tuple[str, str]]
     remedy: str
@@ -53,9 +55,17 @@ class Published:
         """
         found = len(split.labeled) + len(split.unlabeled)
         hashes = self.hash(split.labeled), self.hash(split.unlabeled)
-        if hashes == self.hashes.get(ratio):
-            return f"this is the published 1/{ratio} split of {self.name} (labeled {hashes[0]}, unlabeled {hashes[1]})"
+        known = next((r for r, published in self.hashes.items() if published == hashes), None)
+        if known not in (None, ratio):
+            raise PeersegError(
+                f"data.ratio is {ratio}, but the lists are the published ones of 1/{known}: set --data.ratio {known}, for "
+                "its steps too"
+            )
         what = f"this is not a published split of {self.name}"
+        if known and len(split.val) != self.val:
+            return f"{what}: its training lists are, but it judges by {len(split.val)} val images, and {self.val} were published"
+        if known:
+            return f"this is the published 1/{ratio} split of {self.name} (labeled {hashes[0]}, unlabeled {hashes[1]})"
         if ratio not in self.hashes:
             return f"{what}: published are {', '.join(f'1/{known}' for known in sorted(self.hashes, reverse=True))}"
         if found != self.train:

@@ -5,6 +5,7 @@ Only the part of the image that the crop shows is ever resized, with the phase i
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -69,38 +70,43 @@ def draw_geometry(
     return Geometry(scaled, top, left, shown, crop, flip and bool(random.integers(2)))
 
 
-def view_image(image: Image, geometry: Geometry) -> Image:
+def view_image(image: Image, geometry: Geometry, *, published: bool = False) -> Image:
     """The part of an image that a view shows, without padding.
 
     Args:
         image: (H, W, channels).
         geometry: Where the view lies.
+        published: As the authors did: by the four nearest pixels even where the image shrinks.
 
     Returns:
         (h, w, channels) of the image's type, or float32 for images that are not uint8.
     """
-    planes = image if image.dtype == np.uint8 else image.astype(np.float32)
-    shown = [_resize(planes[..., k], geometry, PIL.Image.Resampling.BILINEAR) for k in range(image.shape[2])]
-    stacked = np.stack(shown, axis=-1)
-    return stacked[:, ::-1] if geometry.flip else stacked
+    if image.dtype == np.uint8 and image.shape[2] == 3 and not published:
+        shown = _resize(image, geometry, PIL.Image.Resampling.BILINEAR)  # all at once, which is faster
+    else:
+        planes = image if image.dtype == np.uint8 else image.astype(np.float32)
+        one = _interpolate if published else partial(_resize, how=PIL.Image.Resampling.BILINEAR)
+        shown = np.stack([one(planes[..., k], geometry) for k in range(image.shape[2])], axis=-1)
+    return shown[:, ::-1] if geometry.flip else shown
 
 
-def view_mask(mask: Mask, geometry: Geometry) -> Mask:
+def view_mask(mask: Mask, geometry: Geometry, *, published: bool = False) -> Mask:
     """The same part of a mask, by the nearest pixel.
 
     Args:
         mask: (H, W).
         geometry: Where the view lies.
+        published: As the authors did: nearest to a pixel's corner, not to its center.
 
     Returns:
         (h, w), without padding.
     """
-    shown = _resize(mask, geometry, PIL.Image.Resampling.NEAREST)
+    shown = _corners(mask, geometry) if published else _resize(mask, geometry, PIL.Image.Resampling.NEAREST)
     return shown[:, ::-1] if geometry.flip else shown
 
 
 def _resize(plane: npt.NDArray[Any], geometry: Geometry, how: PIL.Image.Resampling) -> npt.NDArray[Any]:
-    height, width = plane.shape
+    height, width = plane.shape[:2]
     down, across = height / geometry.scaled[0], width / geometry.scaled[1]
     top, left = geometry.top * down, geometry.left * across
     # The last box edge is clipped because its product may exceed the image by a rounding.
@@ -108,6 +114,29 @@ def _resize(plane: npt.NDArray[Any], geometry: Geometry, how: PIL.Image.Resampli
     right = min((geometry.left + geometry.shown[1]) * across, width)
     picture = PIL.Image.fromarray(np.ascontiguousarray(plane))
     return np.asarray(picture.resize((geometry.shown[1], geometry.shown[0]), how, box=(left, top, right, bottom)))
+
+
+def _interpolate(plane: npt.NDArray[Any], geometry: Geometry) -> npt.NDArray[Any]:
+    """Between the four pixels around the center of each pixel of the view."""
+    (height, width), (h, w) = plane.shape, geometry.shown
+    down, across = height / geometry.scaled[0], width / geometry.scaled[1]
+    top, left = geometry.top * down, geometry.left * across
+    first, start = max(int(top) - 1, 0), max(int(left) - 1, 0)
+    near = plane[first : int(top + h * down) + 2, start : int(left + w * across) + 2]  # all that is looked at
+    picture = PIL.Image.fromarray(np.ascontiguousarray(near, np.float32))
+    where = (across, 0, left - start, 0, down, top - first)
+    shown = np.asarray(picture.transform((w, h), PIL.Image.Transform.AFFINE, where, PIL.Image.Resampling.BILINEAR))
+    return np.rint(shown).astype(np.uint8) if plane.dtype == np.uint8 else shown
+
+
+def _corners(mask: Mask, geometry: Geometry) -> Mask:
+    places = []
+    for whole, scaled, first, count in zip(
+        mask.shape, geometry.scaled, (geometry.top, geometry.left), geometry.shown, strict=True
+    ):
+        places.append(np.minimum(((first + np.arange(count)) * (whole / scaled)).astype(np.int64), whole - 1))
+    shown: Mask = mask[np.ix_(*places)]
+    return shown
 
 
 def pad(plane: npt.NDArray[Any], geometry: Geometry, value: float) -> npt.NDArray[Any]:
@@ -121,9 +150,16 @@ def pad(plane: npt.NDArray[Any], geometry: Geometry, value: float) -> npt.NDArra
     Returns:
         (..., H, W).
     """
-    missing = [whole - part for whole, part in zip(geometry.crop, geometry.shown, strict=True)]
-    edges = [(0, 0)] * (plane.ndim - 2) + [(lack // 2, lack - lack // 2) for lack in missing]
-    return np.pad(plane, edges, constant_values=value)
+    padded = np.full((*plane.shape[:-2], *geometry.crop), value, plane.dtype)
+    padded[(..., *_placed(geometry))] = plane
+    return padded
+
+
+def _placed(geometry: Geometry) -> tuple[slice, slice]:
+    """Where in a view the image lies: in the middle."""
+    starts = [(whole - part) // 2 for whole, part in zip(geometry.crop, geometry.shown, strict=True)]
+    rows, columns = (slice(start, start + part) for start, part in zip(starts, geometry.shown, strict=True))
+    return rows, columns
 
 
 def inside(geometry: Geometry) -> Bools:
@@ -176,16 +212,22 @@ def full_of(image: Image) -> float:
     return float(np.iinfo(image.dtype).max) if np.issubdtype(image.dtype, np.integer) else 1.0
 
 
-def normalize(image: Floats, mean: Sequence[float], std: Sequence[float]) -> Floats:
-    """Standardize each channel and put the channels first. The mean color becomes 0, which is what padding holds.
+def standardize(image: Image, full: float, mean: Sequence[float], std: Sequence[float], geometry: Geometry) -> Floats:
+    """What a network is shown: channels first, each standardized, padded with the mean color, which is 0.
 
     Args:
-        image: (H, W, channels) in unit range.
-        mean: One value a channel.
+        image: (h, w, channels), of any type.
+        full: What white is in it.
+        mean: One value a channel, in units in which white is 1.
         std: One value a channel.
+        geometry: Whose crop.
 
     Returns:
         (channels, H, W) float32.
     """
-    standard = (image - np.asarray(mean, np.float32)) / np.asarray(std, np.float32)
-    return np.ascontiguousarray(standard.transpose(2, 0, 1))
+    made = np.zeros((image.shape[2], *geometry.crop), np.float32)
+    inner = made[(slice(None), *_placed(geometry))]
+    for k in range(image.shape[2]):
+        np.multiply(image[..., k], np.float32(1 / (full * std[k])), out=inner[k])
+        inner[k] -= np.float32(mean[k] / std[k])
+    return made

@@ -21,6 +21,7 @@ TABLE = ClassTable(SPACE, value_table(range(21), unlabeled=None), pack_colors(SP
 PUBLISHED = Published(
     name="Pascal VOC 2012",
     train=10582,
+    val=1449,
     line="{id}",
     hashes={
         16: ("7dada8ccc5eb6309", "49b06340ca1534c3"),

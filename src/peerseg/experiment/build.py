@@ -19,6 +19,7 @@ from peerseg.experiment.tables import target
 from peerseg.inference.protocol import Protocol
 from peerseg.methods.base import Method
 from peerseg.networks.base import SegmentationNetwork
+from peerseg.placement import Placement
 from peerseg.training.loop import Task
 from peerseg.training.optimize import Optimization
 
@@ -69,7 +70,7 @@ def build(settings: Settings, watch: Watch | None = None) -> Built:
         method=method,
         stream=stream,
         optimization=Optimization(method.parameter_groups(), **settings.optimizer),
-        placement=_made("placement", settings.placement, count=method.count),
+        placement=build_placement(settings),
         dataset=dataset,
         val=split.val,
         protocol=protocol_of(evaluation),
@@ -78,6 +79,7 @@ def build(settings: Settings, watch: Watch | None = None) -> Built:
         every=evaluation.every,
         best=default_vote(evaluation, method),
         workers=loader.workers,
+        parts=loader.parts,
         facts={
             "classes": list(dataset.label_space.names),
             "colors": [list(color) for color in dataset.label_space.colors],
@@ -101,6 +103,7 @@ def _stream(
         flip=loader.flip,
         boxes=loader.boxes,
         jitter=loader.strong,
+        published=loader.published,
     )
     return BatchStream(
         dataset,
@@ -110,6 +113,7 @@ def _stream(
         partly=partly,
         batch=loader.batch,
         unlabeled_batch=loader.unlabeled_count,
+        parts=loader.parts,
         seed=settings.seed,
     )
 
@@ -125,6 +129,19 @@ def build_dataset(settings: Settings) -> SegmentationDataset:
     """
     dataset: SegmentationDataset = _made("data", settings.data)
     return dataset
+
+
+def build_placement(settings: Settings) -> Placement:
+    """Build where the networks live.
+
+    Args:
+        settings: Resolved settings.
+
+    Returns:
+        The placement.
+    """
+    placement: Placement = _made("placement", settings.placement, count=settings.method["count"])
+    return placement
 
 
 def build_method(

@@ -1,19 +1,19 @@
 """A trained run as something that answers: the networks, their votes and their classes, from the run folder alone."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from peerseg.data.dataset import Image, SegmentationDataset
 from peerseg.data.labels import LabelSpace
 from peerseg.errors import PeersegError
-from peerseg.experiment.build import build_method, default_vote, protocol_of
+from peerseg.experiment.build import build_method, build_placement, default_vote, protocol_of
 from peerseg.experiment.plans import EvaluationPlan
 from peerseg.experiment.settings import Settings, resolve
 from peerseg.inference.evaluate import Scores, evaluate
 from peerseg.inference.predict import Prediction, predict
 from peerseg.methods.base import Predictors
-from peerseg.placement import OneProcess
+from peerseg.placement import Placement
 from peerseg.runs import RunFolder
 from peerseg.training import checkpoint
 
@@ -24,6 +24,7 @@ class Ensemble:
     Args:
         path: The run folder.
         which: "best" or "last" checkpoint.
+        overrides: Dotted settings of the evaluation that differ from the run's, such as ``{"evaluation.flip": True}``.
 
     Attributes:
         settings: Of the run.
@@ -34,7 +35,7 @@ class Ensemble:
         step: The step the checkpoint was saved at.
     """
 
-    def __init__(self, path: str | Path, which: str = "best") -> None:
+    def __init__(self, path: str | Path, which: str = "best", overrides: Mapping[str, Any] | None = None) -> None:
         if which not in ("best", "last"):
             raise PeersegError(f"--checkpoint is {which!r}, expected 'best' or 'last'")
         run = RunFolder.open(path)
@@ -43,12 +44,17 @@ class Ensemble:
             raise PeersegError(
                 f"{str(path)!r} has no {which} checkpoint yet: go on with `peerseg train --resume {path}`"
             )
-        self.settings: Settings = resolve(run.settings(), {})[0]
+        other = next((name for name in overrides or {} if not name.startswith("evaluation.")), None)
+        if other is not None:
+            raise PeersegError(
+                f"{other} is settled by the training of {str(path)!r}: only evaluation.* can be changed now"
+            )
+        self.settings: Settings = resolve(run.settings(), overrides or {})[0]
         names, colors = found.state["classes"], found.state["colors"]
         self.label_space = LabelSpace(tuple(names), tuple((red, green, blue) for red, green, blue in colors))
         method = build_method(self.settings, len(names), found.state["channels"], pretrained=False)
         checkpoint.load_method(found.path, method)
-        self._placement = OneProcess(method.count)  # where this machine computes best, wherever it was trained
+        self._placement = _placed(self.settings)
         self._placement.place(method)
         plan = EvaluationPlan(**self.settings.evaluation)
         self.predictors: Predictors = method.predictors()
@@ -82,3 +88,11 @@ class Ensemble:
         members, votes = self.predictors.members, self.predictors.votes
         with self._placement.running():
             return evaluate(members, votes, dataset, ids, protocol=self.protocol)
+
+
+def _placed(settings: Settings) -> Placement:
+    """Where the run was trained, or where this machine computes best if it has no such device."""
+    try:
+        return build_placement(settings)
+    except PeersegError:
+        return build_placement(settings.with_(placement__device="auto"))

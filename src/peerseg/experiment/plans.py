@@ -15,34 +15,45 @@ class LoaderPlan:
     Args:
         batch: Labeled images a step.
         unlabeled_batch: Unlabeled images a step; as many as labeled ones where null.
+        parts: Learn from so many parts of a batch one after another before each step: the loss is that of the whole
+            batch, memory that of a part; batch normalization sees a part.
         crop: Side of a view in pixels, or [height, width].
         scales: The set a view's scale is drawn from.
         between: Draw anywhere between the smallest and the largest scale instead.
         flip: Flip half of the views left to right.
         boxes: How many CutMix boxes; 1 is the single-box variant.
         jitter: How far strong views stray, such as {brightness: 0.2, blur: 0}; the defaults of ``Jitter`` where left out.
+        published: Resize as the authors' code did: images without smoothing where they shrink, masks by the corner of each
+            pixel.
         normalization: "network": the colors the encoder was trained with; "data": the labeled images' own.
         workers: Processes that make batches ahead, at most one a core; no result depends on it.
     """
 
     batch: int = 4
     unlabeled_batch: int | None = None
+    parts: int = 1
     crop: int | tuple[int, int] = 256
     scales: tuple[float, ...] = (0.5, 2.0)
     between: bool = True
     flip: bool = True
     boxes: int = 3
     jitter: dict[str, float] | None = None
+    published: bool = False
     normalization: Literal["network", "data"] = "network"
     workers: int = 0
 
     def __post_init__(self) -> None:
         positive: dict[str, float] = {"batch": self.batch, "unlabeled_batch": self.unlabeled_count, "boxes": self.boxes}
-        positive |= {"crop": min(self.size), "scales": min(self.scales, default=0)}
+        positive |= {"parts": self.parts, "crop": min(self.size), "scales": min(self.scales, default=0)}
         for name, value in positive.items():
             if value <= 0:
                 raise PeersegError(f"loader.{name} is {value!r}, expected a number above 0")
         check_between("loader.workers", self.workers, 0)
+        if self.batch % self.parts or self.unlabeled_count % self.parts:
+            raise PeersegError(
+                f"loader.parts is {self.parts!r}, which does not divide {self.batch} labeled and {self.unlabeled_count} unlabeled "
+                "images a step: choose a number that divides both"
+            )
         _strong(self.jitter)  # a misspelled key is refused before anything slow
 
     @property

@@ -24,8 +24,9 @@ def cross_supervision(logits: Tensor, labels: Tensor, counted: Tensor) -> Tensor
     Returns:
         A scalar.
     """
-    votes = count_votes(labels, counted, like=logits)
-    per_image = -(votes * torch.log_softmax(logits, dim=1)).sum(dim=(1, 2, 3)) / len(labels)
+    log_p = torch.log_softmax(logits, dim=1, dtype=_exact(logits))
+    votes = count_votes(labels, counted, like=log_p)
+    per_image = -(votes * log_p).sum(dim=(1, 2, 3)) / len(labels)
     return (per_image / counted.sum(dim=(1, 2)).clamp(min=1)).mean()
 
 
@@ -80,7 +81,8 @@ def hard_pixels(logits: Tensor, masks: Tensor, hardest: int, certain: float) -> 
     """
     labeled = masks < UNLABELED
     target = torch.where(labeled, masks, 0).long()
-    probability = torch.softmax(logits, dim=1).gather(1, target[:, None])[:, 0].where(labeled, 1.0)
+    probability = torch.softmax(logits, dim=1, dtype=_exact(logits))
+    probability = probability.gather(1, target[:, None])[:, 0].where(labeled, 1.0)
     # Reference: a whole sort there; one value of it is all that is needed. Without enough labels it is 1.
     limit = probability.flatten(1).kthvalue(min(hardest, masks[0].numel())).values.clamp(min=certain)
     return labeled & (probability <= limit[:, None, None])
@@ -115,5 +117,10 @@ def hard_labels(logits: Tensor, threshold: float = 0.0) -> Tensor:
     labels = choose(logits.detach())
     if threshold <= 0:
         return labels
-    sure = torch.softmax(logits.detach(), dim=1).amax(dim=1) > threshold
+    sure = torch.softmax(logits.detach(), dim=1, dtype=_exact(logits)).amax(dim=1) > threshold
     return torch.where(sure, labels, 255)
+
+
+def _exact(logits: Tensor) -> torch.dtype:
+    """At least 32 bits, whatever the pass was made in."""
+    return torch.promote_types(logits.dtype, torch.float32)

@@ -16,7 +16,7 @@ def choose(scores: Tensor, dim: int = 1) -> Tensor:
     """
     count = scores.shape[dim]
     shape = [count if axis == dim else 1 for axis in range(scores.ndim)]
-    rank = torch.arange(count, 0, -1, dtype=torch.uint8, device=scores.device).reshape(shape)
+    earliness = torch.arange(count, 0, -1, dtype=torch.uint8, device=scores.device).reshape(shape)
     greatest = scores == scores.amax(dim=dim, keepdim=True)
     # Scores that are no numbers have no greatest; as from argmax, their answer is some class.
-    return count - (greatest * rank).amax(dim=dim).clamp(min=1)
+    return count - (greatest * earliness).amax(dim=dim).clamp(min=1)

@@ -152,8 +152,11 @@ def load_reference(networks: Sequence[DeepLabV3Plus], state: Mapping[str, Tensor
 
     Args:
         networks: One for each network in the weights, in order.
-        state: In the authors' naming: of a single network, or of n, as ``branches.0.`` and so on.
+        state: In the authors' naming: of a single network, or of n, as ``branches.0.`` and so on. Their checkpoints hold it
+            as ``model``.
     """
+    if "model" in state:
+        raise PeersegError("this is a whole checkpoint of the authors, expected its weights: give checkpoint['model']")
     branches = [name for name in state if name.startswith("branches.")]
     count = len({name.split(".")[1] for name in branches}) if branches else 1
     if len(networks) != count:

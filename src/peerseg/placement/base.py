@@ -38,6 +38,10 @@ class Placement(ABC):
         """What must hold of the device while networks learn or answer; it ends with the context."""
 
     @abstractmethod
+    def learning(self) -> AbstractContextManager[None]:
+        """What passes that learn are made in besides; their backward passes are not."""
+
+    @abstractmethod
     def move(self, batch: Batch) -> Batch:
         """Move a batch to where it is learned from.
 

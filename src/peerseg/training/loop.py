@@ -3,11 +3,13 @@
 import sys
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from peerseg.data.batch import Batch
+import torch
+
+from peerseg.data.batch import Batch, cut
 from peerseg.data.dataset import SegmentationDataset
 from peerseg.data.loading import BatchStream, stream_batches
 from peerseg.errors import PeersegError, StoppedError
@@ -39,6 +41,7 @@ class Task:
         every: Steps between evaluations, each of which is saved.
         best: The vote that chooses the best checkpoint.
         workers: Processes that make batches.
+        parts: How many parts of a batch are learned from one after another, before the step.
         facts: Plain data saved with every checkpoint.
     """
 
@@ -54,6 +57,7 @@ class Task:
     every: int
     best: str
     workers: int
+    parts: int
     facts: dict[str, Any]
 
 
@@ -83,9 +87,12 @@ def fit(task: Task, run: RunFolder) -> None:
 
 
 def _learn(task: Task, record: Record, batch: Batch, clock: Clock) -> None:
-    for loss in task.method.losses(task.placement.move(batch), task.placement.exchange, clock):
-        record.loss(loss.name, float(loss.value.detach().mean()), clock, batch.files)
-        _back_propagate(loss, task.placement.share)
+    for part, piece in enumerate(cut(task.placement.move(batch), task.parts)):
+        now = replace(clock, part=clock.part * task.parts + part)
+        with task.placement.learning():
+            for loss in task.method.losses(piece, task.placement.exchange, now):
+                record.loss(loss.name, float(loss.value.detach().mean()) / task.parts, clock, batch.files)
+                _back_propagate(loss, task.placement.share / task.parts)
     task.placement.reduce(task.optimization.parameters())
     rate = task.optimization.step(clock)
     task.method.after_step(clock)
@@ -93,10 +100,11 @@ def _learn(task: Task, record: Record, batch: Batch, clock: Clock) -> None:
 
 
 def _back_propagate(loss: Loss, share: float) -> None:
-    if loss.gradient is None:
-        (loss.value * share).backward()  # type: ignore[no-untyped-call]
-    else:
-        loss.value.backward(loss.gradient)  # type: ignore[no-untyped-call]
+    with torch.autocast(loss.value.device.type, enabled=False):  # each operation goes back in the type it was made in
+        if loss.gradient is None:
+            (loss.value * share).backward()  # type: ignore[no-untyped-call]
+        else:
+            loss.value.backward(loss.gradient)  # type: ignore[no-untyped-call]
 
 
 def _refuse_broken_weights(task: Task, clock: Clock, batch: Batch) -> None:

@@ -33,11 +33,11 @@ class Record:
         self._board = _tensorboard(run, start)
 
     def loss(self, name: str, value: float, clock: Clock, files: tuple[str, ...]) -> None:
-        """Note one loss; stop where it is no number.
+        """Note one loss of a step, or of a part of one; stop where it is no number.
 
         Args:
             name: Of the loss.
-            value: Its value.
+            value: Its value; those of one name are added up.
             clock: The step.
             files: Of the batch, for the message.
         """
@@ -46,7 +46,7 @@ class Record:
                 f"the loss {name!r} is {value} at step {clock.step + 1}, from the files {', '.join(map(repr, files))}: look at "
                 "them, or lower optimizer.rate; the checkpoint before is kept"
             )
-        self._losses[name] = value
+        self._losses[name] = self._losses.get(name, 0.0) + value
 
     def step(self, clock: Clock, rate: float) -> None:
         """Note that a step is done.
@@ -62,6 +62,7 @@ class Record:
             self._send({f"loss/{name}": value for name, value in self._losses.items()}, done)
             total = sum(self._losses.values())
             self._bar.set_postfix({"loss": f"{total:.3f}", **self._scores}, refresh=False)
+        self._losses = {}
 
     def scores(self, scores: Scores, clock: Clock) -> None:
         """Note an evaluation.
