@@ -166,8 +166,8 @@ def test_only_the_evaluation_can_be_changed_after_training(
     assert main([*words, "--method.count", "2"]) == 2
     told = capsys.readouterr().err
     assert "method.count is settled by the training" in told
-    assert main([*words, "--evaluation.windo", "8"]) == 2
-    assert "did you mean 'window'" in capsys.readouterr().err
+    assert main([*words, "--evaluation.flp", "true"]) == 2
+    assert "did you mean 'flip'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("asked", "other"), [("best", "last"), ("last", "best")])
