@@ -1,6 +1,5 @@
 """What many tests need: tiny folders of images in the published layout, and tiny settings that train in a second."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,13 +9,8 @@ import PIL.Image
 import pytest
 import torch
 
+import machine  # noqa: F401  # hides the accelerator, so that tests are the same everywhere
 from peerseg.experiment.settings import Settings, settings_of
-
-AS_IT_IS = dict(os.environ)
-"""The environment of this machine, with its accelerator if there is one."""
-
-# The same tests everywhere: an accelerator is left to tests that ask for one.
-os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 TINY = {
     "data.count": 10,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import AS_IT_IS
+from machine import AS_IT_IS
 
 TINY = ["--data.count", "40", "--data.labeled", "8", "--data.val", "8", "--steps", "20", "--evaluation.every", "10"]
 LITE = ["--network.encoder", "efficientnet_lite0", "--network.weights", "imagenet"]

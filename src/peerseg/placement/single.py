@@ -41,8 +41,8 @@ class OneProcess(Placement):
         precision: Of convolutions while learning: "float32", "bfloat16" (half the time where the device has it), or "auto"
             (bfloat16 where the device has it). Weights, losses and answers are float32 always.
         channels_last: Keep the channels of a pixel together in memory, which convolutions are faster with.
-        deterministic: Make CUDA devices compute the same bits in every run, as CPUs do by themselves; without it they are
-            faster by a sixth or so, and a resumed run ends with other weights than one that was never stopped.
+        deterministic: Make CUDA devices compute the same bits in every run, as CPUs do by themselves; without it a resumed
+            run ends with other weights than one that was never stopped. It costs little, and more in bfloat16.
     """
 
     def __init__(
