@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --editable
 
-.PHONY: install demo test test-long check docs
+.PHONY: install demo test test-long check docs bench
 
 install: .venv/base
 
@@ -11,16 +11,19 @@ demo: .venv/base
 	$(BIN)/peerseg demo --out demo
 
 check: .venv/all
-	$(BIN)/ruff format --check src tests
-	$(BIN)/ruff check src tests
+	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/mypy
-	$(BIN)/codespell src tests docs README.md CHANGELOG.md CONTRIBUTING.md
+	$(BIN)/codespell src tests benchmarks docs README.md CHANGELOG.md CONTRIBUTING.md
 
 docs: .venv/all
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 test: check docs
 	$(BIN)/pytest -m "not long"
+
+bench: .venv/all
+	$(BIN)/python -m benchmarks
 
 test-long: .venv/all
 	$(BIN)/pytest -m long

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from peerseg.data.labels import UNLABELED
 from peerseg.errors import check_between
@@ -24,10 +26,36 @@ def cross_supervision(logits: Tensor, labels: Tensor, counted: Tensor) -> Tensor
     Returns:
         A scalar.
     """
-    log_p = torch.log_softmax(logits, dim=1, dtype=_exact(logits))
-    votes = count_votes(labels, counted, like=log_p)
-    per_image = -(votes * log_p).sum(dim=(1, 2, 3)) / len(labels)
-    return (per_image / counted.sum(dim=(1, 2)).clamp(min=1)).mean()
+    loss: Tensor = _Entropy.apply(logits, labels, counted)
+    return loss
+
+
+class _Entropy(torch.autograd.Function):
+    """``cross_supervision`` with its gradient written out, which needs no more kept than the logits themselves."""
+
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, labels: Tensor, counted: Tensor) -> Tensor:
+        """The mean of ``-1/K sum_c V_c log p_c``."""
+        ctx.save_for_backward(logits, labels, counted)
+        log_p = torch.log_softmax(logits, dim=1, dtype=_exact(logits))
+        votes = count_votes(labels, counted, like=log_p)
+        return -((votes * log_p).sum(dim=(1, 2, 3)) / _votes_in_all(labels, counted)).sum()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, None, None]:
+        """``(K p - V) / K`` for each pixel: what the network believes, minus the mean of what its peers say."""
+        logits, labels, counted = ctx.saved_tensors
+        p = torch.softmax(logits, dim=1, dtype=_exact(logits))
+        votes = count_votes(labels, counted, like=p)
+        believed = p.mul_(votes.sum(dim=1, keepdim=True)).sub_(votes)
+        share = slope / _votes_in_all(labels, counted)
+        return believed.mul_(share[:, None, None, None]).to(logits.dtype), None, None
+
+
+def _votes_in_all(labels: Tensor, counted: Tensor) -> Tensor:
+    """(B,), how many votes the mean over peers, pixels and images divides by."""
+    return counted.sum(dim=(1, 2)).clamp(min=1) * labels.shape[0] * labels.shape[1]
 
 
 @torch.no_grad()

@@ -32,6 +32,11 @@ class Table:
 
         return "\n".join(line(row) for row in (self.heads, *self.rows))
 
+    def markdown(self) -> str:
+        """The table for a page in Markdown."""
+        rule = tuple("---" if k == 0 else "---:" for k in range(len(self.heads)))
+        return "\n".join(f"| {' | '.join(cells)} |" for cells in (self.heads, rule, *self.rows))
+
 
 def mean_table(study: Study) -> Table:
     """Mean IoU of every arm under every vote.

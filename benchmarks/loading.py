@@ -1,0 +1,110 @@
+"""Making views: one JPEG of 500 x 375 pixels to a crop of 512, beside a straightforward pipeline."""
+
+import random
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import PIL.Image
+import torchvision.transforms.functional as TF
+from torch import Tensor
+
+from benchmarks.measuring import interleaved
+from peerseg.data.color import Jitter, strong_color
+from peerseg.data.files import read_image
+from peerseg.data.randomness import generator
+from peerseg.data.views import Floats, draw_geometry, full_of, standardize, unit, view_image
+from peerseg.report.table import Table
+
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+SCALES = (0.5, 0.75, 1.0, 1.5, 1.75, 2.0)
+CROP = 512
+VIEWS = 60  # a repetition
+REPETITIONS = 7
+
+
+def table() -> Table:
+    """Milliseconds a view, and views a second."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "photograph.jpg"
+        write_photograph(path)
+        ways = {
+            "ours": lambda: [ours(path, k) for k in range(VIEWS)],
+            "ours, published resizing": lambda: [ours(path, k, published=True) for k in range(VIEWS)],
+            "ours, and a strong view": lambda: [ours(path, k, strong=True) for k in range(VIEWS)],
+            "Pillow and torchvision": lambda: [straightforward(path, k) for k in range(VIEWS)],
+        }
+        taken = interleaved(ways, REPETITIONS)
+    plain = taken["Pillow and torchvision"]
+    rows = [
+        (way, f"{1000 * sample.median / VIEWS:.1f}", f"{VIEWS / sample.median:.0f}", str(sample.over(plain)))
+        for way, sample in taken.items()
+    ]
+    return Table(("pipeline", "ms a view", "views a second and worker", "ratio (least to greatest)"), tuple(rows))
+
+
+def write_photograph(path: Path) -> None:
+    """Write a picture as detailed as a photograph: shapes of every size and a little noise.
+
+    Args:
+        path: The file.
+    """
+    chance = np.random.default_rng(0)
+    layers = [
+        np.asarray(
+            PIL.Image.fromarray(chance.integers(0, 256, (side, side * 4 // 3, 3), dtype=np.uint8)).resize(
+                (500, 375), PIL.Image.Resampling.BICUBIC
+            ),
+            np.float32,
+        )
+        / side**0.5
+        for side in (3, 12, 48, 192)
+    ]
+    picture = sum(layers) / sum(1 / side**0.5 for side in (3, 12, 48, 192))
+    PIL.Image.fromarray(np.asarray(picture).clip(0, 255).astype(np.uint8)).save(path, quality=97)
+
+
+def ours(path: Path, k: int, *, published: bool = False, strong: bool = False) -> Floats:
+    """One view as the stream makes it.
+
+    Args:
+        path: Of the picture.
+        k: Which view.
+        published: Resized as the authors did.
+        strong: Make a strong view of it too.
+
+    Returns:
+        (3, 512, 512).
+    """
+    chance = generator(0, k)
+    image = read_image(path)
+    geometry = draw_geometry(chance, image.shape[:2], (CROP, CROP), SCALES)
+    shown = view_image(image, geometry, published=published)
+    if strong:
+        other = strong_color(unit(shown, full_of(image)), Jitter(), chance)
+        standardize(other, 1.0, MEAN, STD, geometry)
+    return standardize(shown, full_of(image), MEAN, STD, geometry)
+
+
+def straightforward(path: Path, k: int) -> Tensor:
+    """The same view as one would write it at first: the whole picture resized, made a tensor, padded, cropped.
+
+    Args:
+        path: Of the picture.
+        k: Which view.
+
+    Returns:
+        (3, 512, 512).
+    """
+    chance = random.Random(k)
+    image = PIL.Image.open(path).convert("RGB")
+    if chance.random() < 0.5:
+        image = TF.hflip(image)
+    scale = chance.choice(SCALES)
+    image = TF.resize(image, [int(image.height * scale), int(image.width * scale)])
+    x: Tensor = TF.normalize(TF.to_tensor(image), MEAN, STD)
+    down, across = (max(CROP - side, 0) for side in x.shape[1:])
+    x = TF.pad(x, [across // 2, down // 2, across - across // 2, down - down // 2])
+    top, left = (chance.randint(0, side - CROP) for side in x.shape[1:])
+    cropped: Tensor = TF.crop(x, top, left, CROP, CROP).contiguous()
+    return cropped
