@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from benchmarks.measuring import interleaved
-from benchmarks.memory import MIB, saved_bytes, steps
+from benchmarks.memory import MIB, prepare, saved_bytes
 from benchmarks.scenes import Scene, small
 from peerseg.report.chart import line_chart
 from peerseg.report.table import Table
@@ -33,11 +33,10 @@ def measure(axis: str) -> tuple[Table, dict[str, str]]:
     held: dict[str, list[float]] = {kind: [] for kind in KINDS}
     for value in values:
         scene, count = _scene(axis, value)
-        made, saved = steps(scene, count), saved_bytes(scene, count)
-        taken = interleaved({kind: made[kind][1] for kind in KINDS}, REPETITIONS)
+        taken = interleaved({kind: prepare(scene, count, kind)[1] for kind in KINDS}, REPETITIONS)
         for kind in KINDS:
             seconds[kind].append(taken[kind].median)
-            held[kind].append(saved[kind] / MIB)
+            held[kind].append(saved_bytes(scene, count, kind) / MIB)
     places = [value**2 / 1000 if axis == "resolution" else float(value) for value in values]
     rows = [
         (f"{kind}, {what}", law(places, numbers[kind], unit))

@@ -1,17 +1,16 @@
 """Clocks and scales: interleaved repetitions, bytes saved for backward, resident memory."""
 
-import re
+import resource
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
-STATUS, CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+KIB_IN_MIB = 1024  # Linux counts in KiB
 
 
 @dataclass(frozen=True)
@@ -134,25 +133,15 @@ def counting_saved(networks: Sequence[nn.Module]) -> Iterator[Saved]:
         yield saved
 
 
-def resident_growth(action: Callable[[], object]) -> float | None:
-    """By how many MiB resident memory grows at its peak during an action.
+def resident_growth(action: Callable[[], object]) -> float:
+    """By how many MiB an action raises the greatest memory that this process was ever resident with.
 
     Args:
-        action: What is done.
+        action: What is done; only the first one in a process tells something.
 
     Returns:
-        MiB; None where the system does not tell.
+        MiB.
     """
-    if not CLEAR.exists():
-        action()
-        return None
-    CLEAR.write_text("5")  # the peak is now what is resident
-    before = _status("VmRSS")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     action()
-    return (_status("VmHWM") - before) / 1024
-
-
-def _status(name: str) -> int:
-    found = re.search(rf"{name}:\s+(\d+) kB", STATUS.read_text(encoding="utf8"))
-    assert found is not None, "Linux always tells"
-    return int(found[1])
+    return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / KIB_IN_MIB

@@ -1,5 +1,6 @@
 """The endless stream: a batch is a function of the step alone, and never sees the mask of an unlabeled image."""
 
+import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
@@ -17,9 +18,11 @@ from conftest import write_labels, write_picture
 from peerseg.data.batch import Batch, View, cut, map_tensors
 from peerseg.data.color import Jitter
 from peerseg.data.dataset import Split
+from peerseg.data.files import read_image
 from peerseg.data.folder import ImageFolder
 from peerseg.data.labels import IGNORE, UNLABELED
 from peerseg.data.loading import BatchStream, Partner, ViewSettings, Wants, stream_batches
+from peerseg.data.views import draw_geometry, standardize, view_image
 from peerseg.errors import PeersegError
 
 SPLIT = Split(("img0", "img1", "img2"), ("img4", "img5", "img6", "img7"), ("img3",))
@@ -404,6 +407,22 @@ def test_a_change_reaches_every_tensor(stream: Streams) -> None:
     assert all(len(tensor) == 1 for tensor in tensors(changed))
     assert changed.files == batch.files
     assert all(len(tensor) == 2 for tensor in tensors(batch)), "the batch itself was changed"
+
+
+@pytest.mark.parametrize("published", [False, True])
+def test_a_large_picture_is_never_held_as_floats(tmp_path: Path, published: bool) -> None:
+    height, width, crop = 1024, 2048, 512
+    write_picture(tmp_path / "large.png", size=(height, width))
+    chance = np.random.default_rng(0)
+    image = read_image(tmp_path / "large.png")  # what is imported at first does not count
+    tracemalloc.start()
+    for scale in (0.5, 1.0, 2.0):
+        geometry = draw_geometry(chance, (height, width), (crop, crop), (scale,))
+        image = read_image(tmp_path / "large.png")
+        standardize(view_image(image, geometry, published=published), 255, (0.5,) * 3, (0.25,) * 3, geometry)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert image.nbytes < peak < 4 * image.nbytes, "as floats the picture alone has four times its bytes"
 
 
 def test_a_batch_is_cut_into_equal_parts_in_order(stream: Streams) -> None:

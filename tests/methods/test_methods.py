@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from oracle import batch, networks
+from peerseg.data.batch import cut
 from peerseg.experiment.tables import METHODS, imported
 from peerseg.methods import Clock, Method
 from peerseg.placement.single import Together
@@ -26,6 +27,19 @@ def test_yielding_equals_summing(name: str) -> None:
     for one, other in zip(split.parameters(), joint.parameters(), strict=True):
         assert one.grad is not None
         assert torch.allclose(one.grad, other.grad, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_parts_of_a_batch_have_the_gradients_of_the_whole(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.nn.BatchNorm2d, "forward", lambda norm, x: x * norm.weight[:, None, None])
+    given, found = batch(labeled=4, unlabeled=4), []
+    for parts in (1, 2):
+        method: Method = imported(METHODS[name])(networks(3, dropout=0))
+        for piece in cut(given, parts):
+            for loss in method.losses(piece, Together(3), CLOCK):
+                (loss.value / parts).backward()
+        found.append(torch.cat([p.grad.flatten() for p in method.parameters() if p.grad is not None]))
+    assert (found[1] - found[0]).abs().max() <= 1e-12 * found[0].abs().max()
 
 
 @pytest.mark.parametrize("name", ROWS)
