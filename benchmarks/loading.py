@@ -6,10 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import PIL.Image
+import torch
 import torchvision.transforms.functional as TF
 from torch import Tensor
 
 from benchmarks.measuring import interleaved
+from benchmarks.speed import preset_step
 from peerseg.data.color import Jitter, strong_color
 from peerseg.data.files import read_image
 from peerseg.data.randomness import generator
@@ -20,6 +22,7 @@ MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 SCALES = (0.5, 0.75, 1.0, 1.5, 1.75, 2.0)
 CROP = 512
 VIEWS = 60  # a repetition
+VIEWS_A_STEP = 8  # of 256 pixels; half of them with a strong view
 REPETITIONS = 7
 
 
@@ -34,12 +37,21 @@ def table() -> Table:
             "ours, and a strong view": lambda: [ours(path, k, strong=True) for k in range(VIEWS)],
             "Pillow and torchvision": lambda: [straightforward(path, k) for k in range(VIEWS)],
         }
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)  # as a process that makes batches has
         taken = interleaved(ways, REPETITIONS)
+        torch.set_num_threads(threads)
     plain = taken["Pillow and torchvision"]
     rows = [
         (way, f"{1000 * sample.median / VIEWS:.1f}", f"{VIEWS / sample.median:.0f}", str(sample.over(plain)))
         for way, sample in taken.items()
     ]
+    step = preset_step("float32", False), preset_step("auto", True)
+    slow, fast = interleaved({"slow": step[0], "fast": step[1]}, 3).values()
+    for way, sample in (("float32", slow), ("as this machine does by default", fast)):
+        rows.append(
+            (f"what a step of the default preset asks for, {way}", "-", f"{VIEWS_A_STEP / sample.median:.0f}", "-")
+        )
     return Table(("pipeline", "ms a view", "views a second and worker", "ratio (least to greatest)"), tuple(rows))
 
 

@@ -16,6 +16,7 @@ from peerseg.methods import NCPS, Method, NCPSCutMix, cross_supervision, hard_la
 from peerseg.methods.passes import label, learn
 from peerseg.networks import SegmentationNetwork
 from peerseg.placement import OneProcess
+from peerseg.placement.single import Precision
 from peerseg.report.table import Table
 from peerseg.training.optimize import Optimization
 
@@ -113,29 +114,40 @@ def preset_rows() -> list[Row]:
         clear(networks)
         naive.cutmix_loss(networks, batch, batch.partner, CLOCK).backward()  # type: ignore
 
-    def preset(precision: str, channels_last: bool) -> Callable[[], None]:
-        method: Method = NCPSCutMix(scene.networks(N))
-        placement = OneProcess(N, "cpu", precision, channels_last)  # type: ignore[arg-type]
-        placement.place(method)
-        moved = placement.move(scene.views(partner=False))
-
-        def step() -> None:
-            clear(method)
-            learn_step(method, moved, placement)
-
-        return step
-
     ways = {
-        "float32": (preset("float32", False), "0.90"),
-        "float32, channels last": (preset("float32", True), "-"),
-        "bfloat16": (preset("bfloat16", False), "-"),
-        "bfloat16, channels last": (preset("bfloat16", True), "0.65"),
+        "float32": (preset_step("float32", False), "0.90"),
+        "float32, channels last": (preset_step("float32", True), "-"),
+        "bfloat16": (preset_step("bfloat16", False), "-"),
+        "bfloat16, channels last": (preset_step("bfloat16", True), "0.65"),
     }
     taken = interleaved({"naive": published} | {way: step for way, (step, _) in ways.items()}, REPETITIONS)
     return [
         (f"default preset, {way}", "naive CutMix, float32", str(taken[way].over(taken["naive"])), target)
         for way, (_, target) in ways.items()
     ]
+
+
+def preset_step(precision: Precision, channels_last: bool) -> Callable[[], None]:
+    """A step of the recipe ``folder``.
+
+    Args:
+        precision: Of its convolutions.
+        channels_last: How its memory lies.
+
+    Returns:
+        The step.
+    """
+    scene = lite()
+    method: Method = NCPSCutMix(scene.networks(N))
+    placement = OneProcess(N, "cpu", precision, channels_last)
+    placement.place(method)
+    moved = placement.move(scene.views(partner=False))
+
+    def step() -> None:
+        clear(method)
+        learn_step(method, moved, placement)
+
+    return step
 
 
 def vote_rows() -> list[Row]:

@@ -178,9 +178,9 @@ def test_the_asked_for_checkpoint_answers(run: Path, photos: Path, tmp_path: Pat
 
     assert evaluate_run(copy, asked).as_dict() == evaluate_run(run, asked).as_dict()
     assert predict_files(copy, [photos / "images"], tmp_path / "out", which=asked) == 8
-    with pytest.raises(PeersegError, match=f"has no {other} checkpoint yet"):
+    with pytest.raises(PeersegError, match=f"has no {other} checkpoint"):
         evaluate_run(copy, other)
-    with pytest.raises(PeersegError, match=f"has no {other} checkpoint yet"):
+    with pytest.raises(PeersegError, match=f"has no {other} checkpoint"):
         predict_files(copy, [photos / "images"], tmp_path / "out", which=other)
 
 
@@ -293,3 +293,38 @@ def test_pictures_are_never_overwritten_by_their_answers(run: Path, photos: Path
 
     assert {path: path.read_bytes() for path in before} == before
     assert status == 2
+
+
+def test_two_pictures_with_one_answer_are_refused(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("a.png", "overlays/a.png"):
+        save(tmp_path / "new" / name, np.zeros((16, 16, 3)))
+    assert main(["predict", str(run), str(tmp_path / "new"), "--out", str(tmp_path / "out")]) == 2
+    assert "overlays/a.png' would be the answer to two images" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_data_that_was_moved_can_be_judged_and_learned_from_where_it_lies(
+    run: Path, photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy, moved = shutil.copytree(run, tmp_path / "run"), shutil.copytree(photos, tmp_path / "photos #2")
+    shutil.rmtree(next((copy / "checkpoints").glob("last-0000016")))
+    assert main(["train", "--resume", str(copy), "--data.root", str(moved)]) == 0
+    capsys.readouterr()
+    assert main(["evaluate", str(copy), "--json", "--checkpoint", "last", "--data.root", str(moved)]) == 0
+    assert json.loads(capsys.readouterr().out) == evaluate_run(run, "last").as_dict()
+
+
+def test_changed_val_masks_are_refused(
+    run: Path, photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    moved = Path(shutil.copytree(photos, tmp_path / "photos"))
+    save(moved / "masks" / "day.0" / "img3.png", np.zeros(SIZES[3]))
+    assert main(["evaluate", str(run), "--data.root", str(moved)]) == 2
+    assert "the val masks are not those of the run" in capsys.readouterr().err
+
+
+def test_an_image_of_another_type_is_refused(run: Path) -> None:
+    with pytest.raises(PeersegError, match="the image holds int64 values, expected uint8, uint16 or float32"):
+        peerseg.load(run).predict(np.zeros((16, 16, 3), np.int64))

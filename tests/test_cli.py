@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 import yaml
 
 from conftest import TINY, write_picture
@@ -385,3 +386,58 @@ def test_our_own_mistakes_keep_their_traceback(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(running, "start", broken)
     with pytest.raises(ZeroDivisionError):
         main(["train", "demo"])
+
+
+def test_a_stop_before_anything_is_trained_is_one_line_and_leaves_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Capture
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(running, "build", interrupted)
+    assert main(["train", "demo", "--out", str(tmp_path / "run"), *FEW]) == 130
+    assert capsys.readouterr().err == "peerseg: stopped; there was nothing to save\n"
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20 GiB"),
+        RuntimeError(
+            "[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory: you tried to allocate"
+        ),
+    ],
+)
+def test_full_memory_says_what_to_lower(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Capture, error: Exception
+) -> None:
+    def full(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(running, "fit", full)
+    assert main(["train", "demo", "--out", str(tmp_path / "run"), *FEW]) == 2
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said.startswith("peerseg: memory is full: set loader.batch or loader.crop lower")
+
+
+def test_hints_can_be_pasted(tmp_path: Path, capsys: Capture) -> None:
+    run = tmp_path / "läufe 1"
+    assert main(["train", "demo", "--out", str(run), *FEW]) == 0
+    assert f"next: peerseg evaluate '{run}', or" in capsys.readouterr().err
+    assert str(StoppedError(15, "a b")).endswith("--resume 'a b'")
+
+
+def test_steps_changed_by_hand_are_refused(finished: Path, capsys: Capture) -> None:
+    config = finished / CONFIG
+    config.write_text(config.read_text().replace("steps: 4", "steps: 8"))
+    assert main(["train", "--resume", str(finished)]) == 2
+    assert "says 8 steps, but the run began with 4" in capsys.readouterr().err
+
+
+def test_a_lost_best_checkpoint_says_what_there_is(finished: Path, capsys: Capture) -> None:
+    for best in (finished / "checkpoints").glob("best-*"):
+        shutil.rmtree(best)
+    assert main(["evaluate", str(finished)]) == 2
+    assert "has no best checkpoint: use --checkpoint last" in capsys.readouterr().err

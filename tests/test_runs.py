@@ -68,6 +68,7 @@ def test_only_a_run_that_never_began_is_discarded(run: RunFolder) -> None:
     (run.path / LOSSES).unlink()
     with run.lock():
         pass
+    run.write_json("environment.json", {})
     run.discard()
     assert not run.path.exists()
 

@@ -46,7 +46,12 @@ def evaluate_run(path: str | Path, which: str = "best", overrides: Mapping[str, 
             f"the val images are not those of the run {str(path)!r}, and may have been trained on: restore the lists and masks, "
             "or give a val.txt"
         )
-    return ensemble.evaluate(dataset, watch(val, "evaluating"))
+    scores = ensemble.evaluate(dataset, watch(val, "evaluating"))
+    if next(iter(scores.matrices.values())).sum(axis=1).tolist() != ensemble.judged:
+        raise PeersegError(
+            f"the val masks are not those of the run {str(path)!r}: restore them, or judge a run that was trained with these"
+        )
+    return scores
 
 
 def predict_files(
@@ -119,8 +124,14 @@ def _find(inputs: Sequence[Path]) -> dict[str, Path]:
 
 def _refuse_overwriting(files: Mapping[str, Path], out: Path) -> None:
     inputs = {path.resolve() for path in files.values()}
+    written: set[Path] = set()
     for stem in files:
         for answer in (out / f"{stem}.png", out / "overlays" / f"{stem}.png", out / "disagreement" / f"{stem}.png"):
+            if answer in written:
+                raise PeersegError(
+                    f"{str(answer)!r} would be the answer to two images: rename the folder of one, or answer it by itself"
+                )
+            written.add(answer)
             if answer.resolve() in inputs:
                 raise PeersegError(
                     f"{str(answer)!r} is one of the images and would be overwritten: choose another --out"

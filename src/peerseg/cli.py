@@ -2,6 +2,8 @@
 
 import argparse
 import json
+import shlex
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -36,6 +38,24 @@ def main(words: Sequence[str] | None = None) -> int:
     except StoppedError as stopped:
         print(f"peerseg: {stopped}", file=sys.stderr)
         return 128 + stopped.signal
+    except KeyboardInterrupt:
+        print("peerseg: stopped; there was nothing to save", file=sys.stderr)
+        return 128 + signal.SIGINT
+    except (MemoryError, RuntimeError) as error:
+        if not _is_out_of_memory(error):
+            raise
+        print(
+            "peerseg: memory is full: set loader.batch or loader.crop lower, or loader.parts higher (training); "
+            "evaluation.window (large images)",
+            file=sys.stderr,
+        )
+        return 2
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    # Torch's own error is told by its name, so that nothing imports torch for it; its CPU has none.
+    words = ("out of memory", "can't allocate memory", "not enough memory")
+    return type(error).__name__ in ("MemoryError", "OutOfMemoryError") or any(word in str(error) for word in words)
 
 
 def _settings_apart(words: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -104,7 +124,8 @@ def _train(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
 
     run = start(settings, arguments.out or new_name(Path("runs"), Path(arguments.recipe).stem))
     say(f"done: {run.path}; report: {report_run(run)}")
-    say(f"next: peerseg evaluate {run.path}, or peerseg predict {run.path} IMAGES --out DIR")
+    where = shlex.quote(str(run.path))
+    say(f"next: peerseg evaluate {where}, or peerseg predict {where} IMAGES --out DIR")
     return 0
 
 

@@ -2,6 +2,7 @@
 
 import difflib
 import math
+import shlex
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
@@ -19,7 +20,7 @@ class StoppedError(Exception):
     """
 
     def __init__(self, signal: int, run: str) -> None:
-        super().__init__(f"stopped and saved; go on with: peerseg train --resume {run}")
+        super().__init__(f"stopped and saved; go on with: peerseg train --resume {shlex.quote(run)}")
         self.signal = signal
 
 

@@ -79,8 +79,8 @@ class RunFolder:
         return cls(Path(path))
 
     def discard(self) -> None:
-        """Remove a run that never began: its settings and lock are all there is."""
-        if {found.name for found in self.path.iterdir()} <= {CONFIG, "lock"}:
+        """Remove a run that never began: no checkpoint and no row of losses is there."""
+        if {found.name for found in self.path.iterdir()} <= {CONFIG, "environment.json", "lock", "tensorboard"}:
             shutil.rmtree(self.path)
 
     def read_json(self, name: str) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import PIL.Image
 import pytest
+import yaml
 
 from peerseg.data.classes import ClassTable, find_class_table, pack, read_class_table
 from peerseg.data.files import read_stored_mask, write_mask
@@ -207,3 +208,36 @@ def test_values_with_wide_gaps_need_names(tmp_path: Path, values: list[int]) -> 
 def test_a_few_classes_may_be_missing_from_the_masks(tmp_path: Path) -> None:
     mask = save(tmp_path / "a.png", np.array([[0, 2]], np.uint8))
     assert len(find_class_table([mask]).space) == 3
+
+
+@pytest.mark.parametrize(
+    ("states", "ignored", "open_"),
+    [("ignore: 254", [254], []), ("unlabeled: 255", [], [255]), ("{ignore: 254, unlabeled: 255}", [254], [255])],
+)
+def test_a_value_given_to_one_state_is_no_longer_the_others(
+    tmp_path: Path, states: str, ignored: list[int], open_: list[int]
+) -> None:
+    declared = {"classes": ["a", "b"]} | yaml.safe_load(states)
+    (tmp_path / "classes.yaml").write_text(yaml.safe_dump(declared))
+    values = read_class_table(tmp_path / "classes.yaml").values
+    assert [value for value, meaning in values.items() if meaning == IGNORE] == ignored
+    assert [value for value, meaning in values.items() if meaning == UNLABELED] == open_
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("classes: [a, b]\nignore: 2\nunlabeled: 2", "declares 2 as ignore and as unlabeled: decide for one"),
+        ("classes: {0: a, 1: b, 1: c}", "is no YAML .*1 stands twice"),
+        ("classes: [2024-13-45, b]", "is no YAML"),
+    ],
+)
+def test_what_would_be_settled_in_silence_is_refused(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "classes.yaml").write_text(text)
+    with pytest.raises(PeersegError, match=words):
+        read_class_table(tmp_path / "classes.yaml")
+
+
+def test_a_folder_is_no_class_table(tmp_path: Path) -> None:
+    with pytest.raises(PeersegError, match="is no YAML"):
+        read_class_table(tmp_path)

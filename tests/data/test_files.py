@@ -120,7 +120,7 @@ def test_sixteen_bit_color_tiff_keeps_every_bit(tmp_path: Path) -> None:
 def test_many_bands_need_one_more_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tifffile.imwrite(tmp_path / "a.tif", random_pixels(16, 17, 5), photometric="minisblack", planarconfig="contig")
     monkeypatch.setitem(sys.modules, "tifffile", None)
-    with pytest.raises(PeersegError, match=r"a\.tif' has bands .*pip install 'peerseg\[tiff\]'"):
+    with pytest.raises(PeersegError, match=r"a\.tif' has bands .*pip install tifffile"):
         read_image(tmp_path / "a.tif")
 
 
@@ -339,3 +339,15 @@ def test_a_gray_mask_with_opacity_keeps_its_numbers(tmp_path: Path) -> None:
     pixels = random_pixels(4, 5)
     PIL.Image.fromarray(pixels).convert("LA").save(tmp_path / "a.png")
     assert np.array_equal(read_stored_mask(tmp_path / "a.png"), pixels)
+
+
+def test_an_array_mask_may_have_one_channel_behind(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.ones((3, 4, 1), np.uint8))
+    assert read_stored_mask(tmp_path / "a.npy").shape == (3, 4)
+
+
+@pytest.mark.parametrize("shape", [(4,), (3, 4, 2), (1, 3, 4, 3)])
+def test_an_array_that_is_no_mask_is_refused(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    np.save(tmp_path / "a.npy", np.ones(shape, np.uint8))
+    with pytest.raises(PeersegError, match=r"a\.npy' has the shape .*, expected \(height, width\), or 3 colors behind"):
+        read_stored_mask(tmp_path / "a.npy")

@@ -1,5 +1,7 @@
 """The endless stream: a batch is a function of the step alone, and never sees the mask of an unlabeled image."""
 
+import os
+import signal
 import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
@@ -437,3 +439,19 @@ def test_a_batch_is_cut_into_equal_parts_in_order(stream: Streams) -> None:
 def test_a_change_keeps_what_is_absent_absent(stream: Streams) -> None:
     changed = map_tensors(stream(Wants(unlabeled=False)).batch(0), torch.clone)
     assert (changed.unlabeled, changed.partner, changed.boxes) == (None, None, None)
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_our_own_mistakes_keep_their_traceback_and_end(
+    monkeypatch: pytest.MonkeyPatch, stream: Streams, workers: int
+) -> None:
+    monkeypatch.setattr(ImageFolder, "image", lambda *_: 1 / 0)
+    with pytest.raises(RuntimeError, match=r"Traceback(.|\n)*ZeroDivisionError"):
+        list(stream_batches(stream(), 0, 2, workers=workers))
+
+
+def test_a_killed_process_that_makes_batches_is_one_sentence(monkeypatch: pytest.MonkeyPatch, stream: Streams) -> None:
+    made = stream()
+    monkeypatch.setattr(ImageFolder, "image", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+    with pytest.raises(PeersegError, match="a process that makes batches was killed, probably for lack of memory"):
+        list(stream_batches(made, 0, 2, workers=1))

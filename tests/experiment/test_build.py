@@ -127,7 +127,7 @@ def test_all_networks_normalize_as_the_first_does(tiny: Tiny) -> None:
 
 
 def test_networks_that_would_need_other_colors_are_refused(tiny: Tiny) -> None:
-    settings = tiny({"networks": [{}, {"mean": [0.1, 0.2, 0.3]}, {}]})
+    settings = tiny({"networks": [{}, {"mean": [0.1, 0.2, 0.3], "std": [0.2, 0.2, 0.2]}, {}]})
     with pytest.raises(
         PeersegError, match=r"network 2 normalizes colors otherwise than network 1.*the same mean and std"
     ):
@@ -141,8 +141,8 @@ def test_strong_views_are_drawn_as_the_loader_says(tiny: Tiny) -> None:
 
     assert still is not None
     assert strong is not None
-    assert torch.equal(still.strong[0], still.images)
-    assert not torch.equal(strong.strong[0], strong.images)
+    torch.testing.assert_close(still.strong[0], still.images)
+    assert not torch.allclose(strong.strong[0], strong.images)
 
 
 def test_a_checkpoint_needs_no_pretrained_weights(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,3 +220,22 @@ def test_notes_of_the_data_are_handed_on(folder: Path) -> None:
 
     assert "no classes.yaml: found 2 classes" in notes
     assert "no val.txt: drew 1 of the 5 labeled images" in notes
+
+
+@pytest.mark.parametrize(
+    ("mean", "std", "words"),
+    [
+        (
+            None,
+            [0.1, 0.1, 0.1],
+            "network.mean is None and network.std is .*, which belong together: give both or neither",
+        ),
+        ([0.5, 0.5], [0.1, 0.1], "expected 3 numbers each, one a channel"),
+        ([0.5, 0.5, 0.5], [0.1, 0.0, 0.1], "those of std above 0"),
+    ],
+)
+def test_colors_that_fit_nothing_are_refused(
+    tiny: Callable[..., Settings], mean: list[float] | None, std: list[float], words: str
+) -> None:
+    with pytest.raises(PeersegError, match=words):
+        build(tiny({"network.mean": mean, "network.std": std}))

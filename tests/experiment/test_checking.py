@@ -100,7 +100,7 @@ def test_a_path_is_the_same_from_any_folder(tmp_path: Path, monkeypatch: pytest.
         (1, bool, "true or false"),
         ("yes", bool, "true or false"),
         (None, str, "text"),
-        (3, str | Path, "text"),
+        (3.5, str | Path, "text"),
         (0.5, int | None, "a whole number or null"),
         ([1, "a"], tuple[float, ...], "a list of a number"),
         (1.0, tuple[float, ...], "a list of a number"),

@@ -48,7 +48,7 @@ def test_strong_views_stray_as_far_as_is_said() -> None:
         ({"sigmas": 0.1}, "loader.jitter.sigmas is no setting of Jitter; did you mean 'sigma'"),
         ({"blur": "no"}, "loader.jitter.blur is 'no', expected a number"),
         ({"blur": 1.5}, "jitter.blur is 1.5, expected a number from 0 to 1"),
-        ({"sigma": -1}, "jitter.sigma is -1.0, expected a number at least 0"),
+        ({"sigma": -1}, "loader.jitter.sigma is -1.0, expected a number at least 0.1"),
     ],
 )
 def test_a_jitter_that_cannot_be_is_refused(jitter: dict[str, Any], sentence: str) -> None:

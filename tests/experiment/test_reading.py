@@ -148,3 +148,12 @@ def test_settings_on_the_command_line_are_read_as_yaml() -> None:
 def test_settings_that_cannot_be_read(words: list[str], sentence: str) -> None:
     with pytest.raises(PeersegError, match=sentence):
         parse_overrides(words)
+
+
+@pytest.mark.parametrize("text", ["photos #2", "photos: x", "- photos", "läufe 1/mein lauf"])
+def test_text_is_taken_as_it_stands(text: str) -> None:
+    assert parse_overrides(["--data.root", text]) == {"data.root": text}
+
+
+def test_quotes_make_text_of_a_number() -> None:
+    assert parse_overrides(["--data.name", "'2024'"]) == {"data.name": "2024"}

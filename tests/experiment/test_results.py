@@ -118,5 +118,5 @@ def test_scores_are_read_from_the_last_rows(tmp_path: Path) -> None:
 
 
 def test_a_run_without_an_evaluation_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(PeersegError, match=r"run' has no evaluation yet: resume it"):
+    with pytest.raises(PeersegError, match=r"run' has no row of an evaluation: resume it"):
         metrics_of(RunFolder.create(tmp_path / "run", {}))

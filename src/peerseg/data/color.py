@@ -8,6 +8,8 @@ import numpy as np
 from peerseg.data.views import Floats
 from peerseg.errors import check_between
 
+NARROWEST = 0.1  # pixels: a blur that is none
+
 
 @dataclass(frozen=True)
 class Jitter:
@@ -35,7 +37,8 @@ class Jitter:
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
-            check_between(f"jitter.{name}", value, 0, 1 if name in ("chance", "gray", "blur") else math.inf)
+            most = 1 if name in ("chance", "gray", "blur") else math.inf
+            check_between(f"loader.jitter.{name}", value, NARROWEST if name == "sigma" else 0, most)
 
 
 def strong_color(image: Floats, jitter: Jitter, random: np.random.Generator) -> Floats:
@@ -55,7 +58,7 @@ def strong_color(image: Floats, jitter: Jitter, random: np.random.Generator) -> 
     if gray:
         image = np.broadcast_to(image.mean(axis=2, keepdims=True), image.shape)
     if blurred:
-        image = blur(image, random.uniform(0.1, jitter.sigma))
+        image = blur(image, random.uniform(NARROWEST, jitter.sigma))
     return image
 
 

@@ -134,9 +134,7 @@ def _read_many_bands(path: Path) -> npt.NDArray[Any]:
     try:
         import tifffile
     except ImportError as error:
-        raise PeersegError(
-            f"{str(path)!r} has bands that need one more package: pip install 'peerseg[tiff]'"
-        ) from error
+        raise PeersegError(f"{str(path)!r} has bands that need one more package: pip install tifffile") from error
     with tifffile.TiffFile(path) as file:
         height, width = sorted(file.series[0].shape)[-2:]  # bands are fewer than rows and columns
         _refuse_bomb(height * width)
@@ -173,12 +171,21 @@ def read_stored_mask(path: Path) -> npt.NDArray[Any]:
     """
     with readable(path):
         if path.suffix.lower() == ".npy":
-            return np.asarray(np.load(path, allow_pickle=False))
+            return _as_mask(np.asarray(np.load(path, allow_pickle=False)), path)
         with PIL.Image.open(path) as file:
             if file.mode in ("RGBA", "CMYK", "LA", "PA"):
                 return np.asarray(file.convert("L" if file.mode == "LA" else "RGB"))
             array = np.asarray(file)
     return array.astype(np.uint8) if array.dtype == bool else array
+
+
+def _as_mask(array: npt.NDArray[Any], path: Path) -> npt.NDArray[Any]:
+    plane = array[:, :, 0] if array.ndim == 3 and array.shape[2] == 1 else array
+    if plane.ndim != 2 and not (plane.ndim == 3 and plane.shape[2] == 3):
+        raise PeersegError(
+            f"{str(path)!r} has the shape {array.shape}, expected (height, width), or 3 colors behind: convert it"
+        )
+    return plane
 
 
 def mask_palette(path: Path) -> list[tuple[int, int, int]] | None:

@@ -7,7 +7,7 @@ from peerseg.data.dataset import Image, SegmentationDataset, Split
 from peerseg.data.files import image_size, read_image, read_stored_mask
 from peerseg.data.labels import Mask
 from peerseg.data.layout import LISTS, divide, find_images, find_masks, read_lists
-from peerseg.errors import PeersegError, named
+from peerseg.errors import PeersegError, check_between, named
 
 
 class ImageFolder(SegmentationDataset):
@@ -24,6 +24,7 @@ class ImageFolder(SegmentationDataset):
     def __init__(self, root: str | Path, *, lists: str | Path | None = None, val: float = 0.2, seed: int = 0) -> None:
         if not 0 < val < 1:
             raise PeersegError(f"data.val is {val!r}, expected a share between 0 and 1, such as 0.2")
+        check_between("data.seed", seed, 0)
         folder = Path(root)
         self._images = find_images(folder)
         self._masks = find_masks(folder, self._images)

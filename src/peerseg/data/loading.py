@@ -2,6 +2,7 @@
 
 import os
 import signal
+import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -77,7 +78,7 @@ class Wants:
     partner: Partner = "none"
 
 
-class BatchStream(Dataset["Batch | PeersegError"]):
+class BatchStream(Dataset["Batch | Exception"]):
     """Batches by step.
 
     Args:
@@ -122,12 +123,14 @@ class BatchStream(Dataset["Batch | PeersegError"]):
         self._views, self._wants = views, wants
         self._batch, self._unlabeled_batch, self._seed = batch, unlabeled_batch, seed
 
-    def __getitem__(self, step: int) -> "Batch | PeersegError":
+    def __getitem__(self, step: int) -> "Batch | Exception":
         # An exception would reach the reader as a worker's traceback; as a value it stays one sentence.
         try:
             return self.batch(step)
         except PeersegError as error:
             return error
+        except Exception:  # ours, to be shown whole; raised in a worker it would keep the program from ending
+            return RuntimeError(traceback.format_exc())
 
     def batch(self, step: int) -> Batch:
         """The batch of one step.
@@ -240,7 +243,7 @@ def stream_batches(stream: BatchStream, start: int, stop: int, *, workers: int =
         One batch a step.
     """
     # The loader's own generator is given so that it leaves torch's default one alone.
-    loader: DataLoader[Batch | PeersegError] = DataLoader(
+    loader: DataLoader[Batch | Exception] = DataLoader(
         stream,
         batch_size=None,
         sampler=range(start, stop),
@@ -248,10 +251,22 @@ def stream_batches(stream: BatchStream, start: int, stop: int, *, workers: int =
         worker_init_fn=_ignore_stops,
         generator=torch.Generator(),
     )
-    for batch in loader:
-        if isinstance(batch, PeersegError):
+    for batch in _alive(loader):
+        if isinstance(batch, Exception):
             raise batch
         yield batch
+
+
+def _alive(loader: "DataLoader[Batch | Exception]") -> Iterator["Batch | Exception"]:
+    try:
+        yield from loader
+    except RuntimeError as error:
+        if "DataLoader worker" not in str(error):
+            raise
+        raise PeersegError(
+            "a process that makes batches was killed, probably for lack of memory: set loader.workers, loader.batch or "
+            "loader.crop lower; a run that has a checkpoint goes on with --resume"
+        ) from None
 
 
 def _ignore_stops(_worker: int) -> None:

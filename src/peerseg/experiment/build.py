@@ -85,6 +85,7 @@ def build(settings: Settings, watch: Watch | None = None) -> Built:
             "colors": [list(color) for color in dataset.label_space.colors],
             "channels": channels,
             "masks": inspection.digest(),
+            "judged": inspection.pixels["val"][: len(dataset.label_space)].tolist(),
         },
     )
     return Built(task, split, (*dataset.notes, *inspection.notes))
@@ -167,6 +168,7 @@ def build_method(
     networks: list[SegmentationNetwork] = []
     for k in range(settings.method["count"]):
         own = settings.network_of(k)
+        _check_colors(own, channels)
         if "mean" in own and own["mean"] is None and colors is not None:
             own |= {"mean": colors[0], "std": colors[1]}
         if "weights" in own and not pretrained:
@@ -184,6 +186,21 @@ def build_method(
     with seeded(settings.seed, "method"):
         method: Method = target("method", settings.method["name"])(networks, **keywords)
     return method
+
+
+def _check_colors(network: Mapping[str, Any], channels: int) -> None:
+    mean, std = network.get("mean"), network.get("std")
+    if mean is None and std is None:
+        return
+    if mean is None or std is None:
+        raise PeersegError(
+            f"network.mean is {mean!r} and network.std is {std!r}, which belong together: give both or neither"
+        )
+    if len(mean) != channels or len(std) != channels or min(std) <= 0:
+        raise PeersegError(
+            f"network.mean is {list(mean)!r} and network.std is {list(std)!r}, expected {channels} numbers each, one a channel, "
+            "those of std above 0"
+        )
 
 
 def protocol_of(plan: EvaluationPlan) -> Protocol:

@@ -74,8 +74,8 @@ def _fit(value: Any, hint: Any) -> Any:
     if hint is Any:
         return value
     if origin in (typing.Union, types.UnionType):
-        if Path in arguments and isinstance(value, str):
-            return str(Path(value).expanduser().absolute())  # so that the run can be used from any folder
+        if Path in arguments and (isinstance(value, str) or type(value) is int):  # a folder may be called 2024
+            return str(Path(str(value)).expanduser().absolute())  # so that the run can be used from any folder
         # Exact types first, so that 3 stays a whole number under `int | float`.
         choices = sorted(arguments, key=lambda choice: choice is not type(value))
         return next((fit for choice in choices if (fit := _fit(value, choice)) is not _MISFIT), _MISFIT)

@@ -9,7 +9,7 @@ from peerseg.data.labels import LabelSpace
 from peerseg.errors import PeersegError
 from peerseg.experiment.build import build_method, build_placement, default_vote, protocol_of
 from peerseg.experiment.plans import EvaluationPlan
-from peerseg.experiment.settings import Settings, resolve
+from peerseg.experiment.settings import FREE, Settings, resolve
 from peerseg.inference.evaluate import Scores, evaluate
 from peerseg.inference.predict import Prediction, predict
 from peerseg.methods.base import Predictors
@@ -24,7 +24,8 @@ class Ensemble:
     Args:
         path: The run folder.
         which: "best" or "last" checkpoint.
-        overrides: Dotted settings of the evaluation that differ from the run's, such as ``{"evaluation.flip": True}``.
+        overrides: Dotted settings that differ from the run's: of the evaluation, such as ``{"evaluation.flip": True}``,
+            and where the data lies now.
 
     Attributes:
         settings: Of the run.
@@ -33,6 +34,7 @@ class Ensemble:
         vote: What answers unless another vote is asked for.
         protocol: How images are shown.
         step: The step the checkpoint was saved at.
+        judged: How many val pixels each class had in training.
     """
 
     def __init__(self, path: str | Path, which: str = "best", overrides: Mapping[str, Any] | None = None) -> None:
@@ -40,14 +42,17 @@ class Ensemble:
             raise PeersegError(f"--checkpoint is {which!r}, expected 'best' or 'last'")
         run = RunFolder.open(path)
         found = checkpoint.find(run.path / "checkpoints", cast(checkpoint.Which, which))
+        if found is None and which == "best" and checkpoint.find(run.path / "checkpoints", "last") is not None:
+            raise PeersegError(f"{str(path)!r} has no best checkpoint: use --checkpoint last")
         if found is None:
             raise PeersegError(
                 f"{str(path)!r} has no {which} checkpoint yet: go on with `peerseg train --resume {path}`"
             )
-        other = next((name for name in overrides or {} if not name.startswith("evaluation.")), None)
+        settled = (name for name in overrides or {} if not (name.startswith("evaluation.") or name in FREE))
+        other = next(settled, None)
         if other is not None:
             raise PeersegError(
-                f"{other} is settled by the training of {str(path)!r}: only evaluation.* can be changed now"
+                f"{other} is settled by the training of {str(path)!r}: only evaluation.* and {', '.join(FREE)} can change now"
             )
         self.settings: Settings = resolve(run.settings(), overrides or {})[0]
         names, colors = found.state["classes"], found.state["colors"]
@@ -61,6 +66,7 @@ class Ensemble:
         self.vote = default_vote(plan, method)
         self.protocol = protocol_of(plan)
         self.step: int = found.state["step"]
+        self.judged: list[int] = found.state["judged"]
 
     def predict(self, image: Image, *, vote: str | None = None) -> Prediction:
         """Label one image.

