@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import torch
 
-from benchmarks import gradients, growth, loading, memory, speed
+from benchmarks import compiling, gradients, growth, loading, memory, speed
 from benchmarks.page import write_block, write_chart, write_table
 from peerseg.errors import PeersegError, nearest
 from peerseg.placement.single import has_bfloat16
@@ -39,6 +39,7 @@ PARTS: dict[str, Callable[[], None]] = {
     "speed": lambda: write_table("speed", speed.table()),
     "loading": lambda: write_table("loading", loading.table()),
     "growth": grow,
+    "compiling": lambda: write_table("compiling", compiling.table()),
 }
 
 
