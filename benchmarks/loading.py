@@ -2,6 +2,7 @@
 
 import random
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +14,10 @@ from torch import Tensor
 from benchmarks.measuring import interleaved
 from benchmarks.speed import preset_step
 from peerseg.data.color import Jitter, strong_color
+from peerseg.data.dataset import Image
 from peerseg.data.files import read_image
 from peerseg.data.randomness import generator
-from peerseg.data.views import Floats, draw_geometry, full_of, standardize, unit, view_image
+from peerseg.data.views import Floats, Geometry, draw_geometry, full_of, standardize, unit, view_image
 from peerseg.report.table import Table
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -36,7 +38,7 @@ def table() -> Table:
             "ours, published resizing": lambda: [ours(path, k, published=True) for k in range(VIEWS)],
             "ours, and a strong view": lambda: [ours(path, k, strong=True) for k in range(VIEWS)],
             "Pillow and torchvision": lambda: [straightforward(path, k) for k in range(VIEWS)],
-        }
+        } | _stages(path)
         threads = torch.get_num_threads()
         torch.set_num_threads(1)  # as a process that makes batches has
         taken = interleaved(ways, REPETITIONS)
@@ -53,6 +55,25 @@ def table() -> Table:
             (f"what a step of the default preset asks for, {way}", "-", f"{VIEWS_A_STEP / sample.median:.0f}", "-")
         )
     return Table(("pipeline", "ms a view", "views a second and worker", "ratio (least to greatest)"), tuple(rows))
+
+
+def _stages(path: Path) -> dict[str, Callable[[], object]]:
+    """What the time of ours is made of."""
+    image = read_image(path)
+    places = [_place(image, k) for k in range(VIEWS)]
+    shown = [view_image(image, place) for place in places]
+    return {
+        "of ours: decoding": lambda: [read_image(path) for _ in range(VIEWS)],
+        "of ours: cutting and resizing": lambda: [view_image(image, place) for place in places],
+        "of ours: standardizing": lambda: [
+            standardize(part, 255, MEAN, STD, place) for part, place in zip(shown, places, strict=True)
+        ],
+    }
+
+
+def _place(image: Image, k: int) -> Geometry:
+    height, width = image.shape[:2]
+    return draw_geometry(generator(0, k), (height, width), (CROP, CROP), SCALES)
 
 
 def write_photograph(path: Path) -> None:
@@ -88,12 +109,11 @@ def ours(path: Path, k: int, *, published: bool = False, strong: bool = False) -
     Returns:
         (3, 512, 512).
     """
-    chance = generator(0, k)
     image = read_image(path)
-    geometry = draw_geometry(chance, image.shape[:2], (CROP, CROP), SCALES)
+    geometry = _place(image, k)
     shown = view_image(image, geometry, published=published)
     if strong:
-        other = strong_color(unit(shown, full_of(image)), Jitter(), chance)
+        other = strong_color(unit(shown, full_of(image)), Jitter(), generator(0, k, "strong"))
         standardize(other, 1.0, MEAN, STD, geometry)
     return standardize(shown, full_of(image), MEAN, STD, geometry)
 

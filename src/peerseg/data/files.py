@@ -79,7 +79,8 @@ def _decode(path: Path) -> npt.NDArray[Any]:
     try:
         with PIL.Image.open(path) as file:
             if not _loses_bands(file):
-                return _plain_array(PIL.ImageOps.exif_transpose(file))
+                PIL.ImageOps.exif_transpose(file, in_place=True)
+                return _plain_array(file)
     except (PIL.UnidentifiedImageError, ValueError):
         if path.suffix.lower() not in (".tif", ".tiff") or path.stat().st_size == 0:
             raise
@@ -104,8 +105,9 @@ def _plain_array(image: PIL.Image.Image) -> npt.NDArray[Any]:
     if image.mode in ("P", "PA", "1", "CMYK", "YCbCr", "LA"):
         return np.asarray(image.convert("L" if image.mode in ("1", "LA") else "RGB"))
     array = np.asarray(image)
-    fits = array.min(initial=0) >= 0 and array.max(initial=0) < 2**16
-    return array.astype(np.uint16) if image.mode.startswith("I") and fits else array
+    if image.mode.startswith("I") and array.min(initial=0) >= 0 and array.max(initial=0) < 2**16:
+        return array.astype(np.uint16)
+    return array
 
 
 def _is_deep_color_png(path: Path) -> bool:

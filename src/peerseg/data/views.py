@@ -107,13 +107,15 @@ def view_mask(mask: Mask, geometry: Geometry, *, published: bool = False) -> Mas
 
 def _resize(plane: npt.NDArray[Any], geometry: Geometry, how: PIL.Image.Resampling) -> npt.NDArray[Any]:
     height, width = plane.shape[:2]
+    h, w = geometry.shown
+    if geometry.scaled == (height, width):
+        return plane[geometry.top : geometry.top + h, geometry.left : geometry.left + w]
     down, across = height / geometry.scaled[0], width / geometry.scaled[1]
-    top, left = geometry.top * down, geometry.left * across
     # The last box edge is clipped because its product may exceed the image by a rounding.
-    bottom = min((geometry.top + geometry.shown[0]) * down, height)
-    right = min((geometry.left + geometry.shown[1]) * across, width)
+    top, bottom = geometry.top * down, min((geometry.top + h) * down, height)
+    left, right = geometry.left * across, min((geometry.left + w) * across, width)
     picture = PIL.Image.fromarray(np.ascontiguousarray(plane))
-    return np.asarray(picture.resize((geometry.shown[1], geometry.shown[0]), how, box=(left, top, right, bottom)))
+    return np.asarray(picture.resize((w, h), how, box=(left, top, right, bottom)))
 
 
 def _interpolate(plane: npt.NDArray[Any], geometry: Geometry) -> npt.NDArray[Any]:
@@ -225,7 +227,7 @@ def standardize(image: Image, full: float, mean: Sequence[float], std: Sequence[
     Returns:
         (channels, H, W) float32.
     """
-    made = np.zeros((image.shape[2], *geometry.crop), np.float32)
+    made = (np.empty if geometry.shown == geometry.crop else np.zeros)((image.shape[2], *geometry.crop), np.float32)
     inner = made[(slice(None), *_placed(geometry))]
     for k in range(image.shape[2]):
         np.multiply(image[..., k], np.float32(1 / (full * std[k])), out=inner[k])
