@@ -114,8 +114,16 @@ def _resize(plane: npt.NDArray[Any], geometry: Geometry, how: PIL.Image.Resampli
     # The last box edge is clipped because its product may exceed the image by a rounding.
     top, bottom = geometry.top * down, min((geometry.top + h) * down, height)
     left, right = geometry.left * across, min((geometry.left + w) * across, width)
-    picture = PIL.Image.fromarray(np.ascontiguousarray(plane))
-    return np.asarray(picture.resize((w, h), how, box=(left, top, right, bottom)))
+    rows, columns = _near(top, bottom, down, height), _near(left, right, across, width)
+    picture = PIL.Image.fromarray(np.ascontiguousarray(plane[rows, columns]))
+    box = (left - columns.start, top - rows.start, right - columns.start, bottom - rows.start)
+    return np.asarray(picture.resize((w, h), how, box=box))
+
+
+def _near(start: float, stop: float, scale: float, length: int) -> slice:
+    """All pixels of an axis that resizing a part of it looks at."""
+    reach = int(max(scale, 1)) + 2
+    return slice(max(int(start) - reach, 0), min(int(stop) + reach + 1, length))
 
 
 def _interpolate(plane: npt.NDArray[Any], geometry: Geometry) -> npt.NDArray[Any]:
