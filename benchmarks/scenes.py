@@ -14,6 +14,7 @@ from peerseg.experiment.build import seeded
 from peerseg.methods import Clock, Method
 from peerseg.networks import SegmentationNetwork, SmallNetwork, deeplabv3plus, library
 from peerseg.placement import OneProcess
+from peerseg.training.loop import back_propagate
 
 CLOCK = Clock(seed=0, step=50, steps=100)
 
@@ -89,8 +90,8 @@ def small(side: int = 64, batch: int = 8) -> Scene:
 
 def lite(side: int = 256, batch: int = 4) -> Scene:
     """The network of the recipe ``folder``, without its first weights."""
-    make = lambda: library("DeepLabV3Plus", "efficientnet_lite0", 11, weights=None)  # noqa: E731
-    return Scene("efficientnet_lite0", make, 11, side, batch)
+    name = "efficientnet_lite0"
+    return Scene(name, lambda: library("DeepLabV3Plus", name, 11, weights=None), 11, side, batch)
 
 
 def paper(encoder: str = "resnet50s", side: int = 129, batch: int = 2, dtype: torch.dtype = torch.float32) -> Scene:
@@ -108,8 +109,7 @@ def learn_step(method: Method, batch: Batch, placement: OneProcess) -> None:
     """
     with placement.learning():
         for loss in method.losses(batch, placement.exchange, CLOCK):
-            with torch.autocast("cpu", enabled=False):
-                loss.value.backward()  # type: ignore[no-untyped-call]
+            back_propagate(loss, placement.share)
 
 
 def clear(method: Method | list[SegmentationNetwork]) -> None:

@@ -310,6 +310,9 @@ def test_data_that_was_moved_can_be_judged_and_learned_from_where_it_lies(
 ) -> None:
     copy, moved = shutil.copytree(run, tmp_path / "run"), shutil.copytree(photos, tmp_path / "photos #2")
     shutil.rmtree(next((copy / "checkpoints").glob("last-0000016")))
+    config = copy / "config.yaml"
+    config.write_text(config.read_text().replace(str(photos), "/nowhere"))
+    assert "root: /nowhere" in config.read_text()
     assert main(["train", "--resume", str(copy), "--data.root", str(moved)]) == 0
     capsys.readouterr()
     assert main(["evaluate", str(copy), "--json", "--checkpoint", "last", "--data.root", str(moved)]) == 0

@@ -5,8 +5,9 @@ import json
 import shlex
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from peerseg.errors import PeersegError, StoppedError, nearest
 from peerseg.parsing import EXAMPLES, parser
@@ -87,18 +88,19 @@ def _refuse_unknown(verb: str | None, unknown: Sequence[str]) -> None:
 
 def _run(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     if arguments.verb in SETTABLE:
-        return SETTABLE[arguments.verb](arguments, rest)
+        from peerseg.experiment.reading import parse_overrides
+
+        return SETTABLE[arguments.verb](arguments, parse_overrides(rest))
     verbs = {"demo": _demo, "split": _split}
     verbs[arguments.verb](arguments)
     return 0
 
 
-def _train(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
-    from peerseg.experiment.reading import parse_overrides
-    from peerseg.experiment.settings import settings_of
+def _train(arguments: argparse.Namespace, given: Mapping[str, Any]) -> int:
+    from peerseg.experiment.settings import FREE, settings_of
 
     own = {name: getattr(arguments, name) for name in ("steps", "seed") if getattr(arguments, name) is not None}
-    overrides = own | parse_overrides(rest)
+    overrides = {**own, **given}
     if arguments.resume is not None:
         if arguments.recipe or arguments.protocol or arguments.gpus or arguments.out or arguments.print_config:
             raise PeersegError("--resume takes a run folder alone: its recipe, protocol and folder are its own")
@@ -106,7 +108,8 @@ def _train(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
         from peerseg.report import report_run
 
         run = resume(arguments.resume, overrides)
-        say(f"done: {run.path}; report: {report_run(run)}")
+        moved = {name: value for name, value in overrides.items() if name in FREE}
+        say(f"done: {run.path}; report: {report_run(run, moved)}")
         return 0
     if arguments.recipe is None:
         raise PeersegError(f"no recipe was given, expected a name or a file: {EXAMPLES['train']}")
@@ -144,11 +147,10 @@ def _demo(arguments: argparse.Namespace) -> None:
     print(f"\n{found.sentence}\nreport: {Path(arguments.out) / 'report.html'}")
 
 
-def _evaluate(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
+def _evaluate(arguments: argparse.Namespace, given: Mapping[str, Any]) -> int:
     from peerseg.answers import evaluate_run
-    from peerseg.experiment.reading import parse_overrides
 
-    scores = evaluate_run(arguments.run, arguments.checkpoint, parse_overrides(rest))
+    scores = evaluate_run(arguments.run, arguments.checkpoint, given)
     if arguments.json:
         print(json.dumps(scores.as_dict(), indent=2))
         return 0
@@ -163,9 +165,8 @@ def _evaluate(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     return 0
 
 
-def _predict(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
+def _predict(arguments: argparse.Namespace, given: Mapping[str, Any]) -> int:
     from peerseg.answers import predict_files
-    from peerseg.experiment.reading import parse_overrides
 
     written = predict_files(
         arguments.run,
@@ -175,7 +176,7 @@ def _predict(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
         vote=arguments.vote,
         probabilities=arguments.probabilities,
         disagreement=arguments.disagreement,
-        overrides=parse_overrides(rest),
+        overrides=given,
     )
     print(f"wrote the labels of {written} images to {arguments.out}")
     return 0

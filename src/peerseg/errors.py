@@ -20,8 +20,20 @@ class StoppedError(Exception):
     """
 
     def __init__(self, signal: int, run: str) -> None:
-        super().__init__(f"stopped and saved; go on with: peerseg train --resume {shlex.quote(run)}")
+        super().__init__(f"stopped and saved; go on with: {resume_command(run)}")
         self.signal = signal
+
+
+def resume_command(run: object) -> str:
+    """What to type to go on with a run, as a shell takes it.
+
+    Args:
+        run: The run folder.
+
+    Returns:
+        The command.
+    """
+    return f"peerseg train --resume {shlex.quote(str(run))}"
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

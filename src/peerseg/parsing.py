@@ -66,9 +66,8 @@ def _train_words(verbs: Verbs) -> None:
 def _evaluate_words(verbs: Verbs) -> None:
     evaluate = _verb(verbs, "evaluate", "Score every vote of a run on its val images, at their own size.")
     evaluate.add_argument("run", help="the run folder")
-    _checkpoint(evaluate)
+    _answering(evaluate)
     evaluate.add_argument("--json", action="store_true", help="print JSON")
-    evaluate.epilog = f"{evaluate.epilog}; --evaluation.key value changes how images are shown"
 
 
 def _predict_words(verbs: Verbs) -> None:
@@ -79,8 +78,7 @@ def _predict_words(verbs: Verbs) -> None:
     predict.add_argument("--vote", help="single, net2, mc, sv or hv (default: the run's)")
     predict.add_argument("--probabilities", action="store_true", help="also write each class's probability as .npz")
     predict.add_argument("--disagreement", action="store_true", help="also write where the networks disagree as PNG")
-    _checkpoint(predict)
-    predict.epilog = f"{predict.epilog}; --evaluation.key value changes how images are shown"
+    _answering(predict)
 
 
 def _split_words(verbs: Verbs) -> None:
@@ -102,5 +100,6 @@ def _verb(verbs: Verbs, name: str, purpose: str) -> Parser:
     return verbs.add_parser(name, help=purpose, description=purpose, epilog=example, allow_abbrev=False)
 
 
-def _checkpoint(verb: Parser) -> None:
+def _answering(verb: Parser) -> None:
+    verb.epilog = f"{verb.epilog}; --evaluation.key value changes how images are shown"
     verb.add_argument("--checkpoint", default="best", help="best (chosen on val, the default) or last")

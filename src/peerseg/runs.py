@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 
 import yaml
 
-from peerseg.errors import PeersegError
+from peerseg.errors import PeersegError, resume_command
 
 Row: TypeAlias = Mapping[str, "str | int | float | None"]
 
@@ -51,7 +51,7 @@ class RunFolder:
         run = cls(Path(path))
         if (run.path / CONFIG).exists():
             raise PeersegError(
-                f"{str(path)!r} already holds a run; go on with `peerseg train --resume {path}` or choose another --out"
+                f"{str(path)!r} already holds a run; go on with `{resume_command(path)}` or choose another --out"
             )
         if run.path.exists() and (not run.path.is_dir() or any(_others(run.path))):
             raise PeersegError(

@@ -131,10 +131,9 @@ def _interpolate(plane: npt.NDArray[Any], geometry: Geometry) -> npt.NDArray[Any
     (height, width), (h, w) = plane.shape, geometry.shown
     down, across = height / geometry.scaled[0], width / geometry.scaled[1]
     top, left = geometry.top * down, geometry.left * across
-    first, start = max(int(top) - 1, 0), max(int(left) - 1, 0)
-    near = plane[first : int(top + h * down) + 2, start : int(left + w * across) + 2]  # all that is looked at
-    picture = PIL.Image.fromarray(np.ascontiguousarray(near, np.float32))
-    where = (across, 0, left - start, 0, down, top - first)
+    rows, columns = _near(top, top + h * down, down, height), _near(left, left + w * across, across, width)
+    picture = PIL.Image.fromarray(np.ascontiguousarray(plane[rows, columns], np.float32))
+    where = (across, 0, left - columns.start, 0, down, top - rows.start)
     shown = np.asarray(picture.transform((w, h), PIL.Image.Transform.AFFINE, where, PIL.Image.Resampling.BILINEAR))
     return np.rint(shown).astype(np.uint8) if plane.dtype == np.uint8 else shown
 

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from peerseg.data.dataset import Image, SegmentationDataset
 from peerseg.data.labels import LabelSpace
-from peerseg.errors import PeersegError
+from peerseg.errors import PeersegError, resume_command
 from peerseg.experiment.build import build_method, build_placement, default_vote, protocol_of
 from peerseg.experiment.plans import EvaluationPlan
 from peerseg.experiment.settings import FREE, Settings, resolve
@@ -45,9 +45,7 @@ class Ensemble:
         if found is None and which == "best" and checkpoint.find(run.path / "checkpoints", "last") is not None:
             raise PeersegError(f"{str(path)!r} has no best checkpoint: use --checkpoint last")
         if found is None:
-            raise PeersegError(
-                f"{str(path)!r} has no {which} checkpoint yet: go on with `peerseg train --resume {path}`"
-            )
+            raise PeersegError(f"{str(path)!r} has no {which} checkpoint yet: go on with `{resume_command(path)}`")
         settled = (name for name in overrides or {} if not (name.startswith("evaluation.") or name in FREE))
         other = next(settled, None)
         if other is not None:

@@ -179,15 +179,13 @@ def _resolve_section(
         merged = _carry_over(section, merged, own, found, notes)
     checked = head | check_section(section, merged, found, supplied, tuple(head))
     if section == "network" and isinstance(checked.get("weights"), str):
-        checked["weights"] = _whole_path(checked["weights"])
+        from peerseg.networks.weights import is_file
+
+        # A file is found from any folder then; a hub's set by its name.
+        checked["weights"] = convert(
+            "network.weights", checked["weights"], str | Path if is_file(checked["weights"]) else str
+        )
     return checked
-
-
-def _whole_path(weights: str) -> str:
-    """A weight file can be found from any folder; a hub's set by its name."""
-    from peerseg.networks.weights import is_file
-
-    return str(Path(weights).expanduser().absolute()) if is_file(weights) else weights
 
 
 def _carry_over(

@@ -3,6 +3,7 @@
 import importlib.resources
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import yaml
 from jinja2 import Environment, StrictUndefined, Template
@@ -20,7 +21,15 @@ from peerseg.training import checkpoint
 SHOWN = 6  # images in the pictures
 
 
-def report_study(study: Study, path: Path, *, title: str, verdict: str | None = None, show: str | None = None) -> Path:
+def report_study(
+    study: Study,
+    path: Path,
+    *,
+    title: str,
+    verdict: str | None = None,
+    show: str | None = None,
+    moved: Mapping[str, Any] | None = None,
+) -> Path:
     """Write the page of a study, and its pictures as ``pictures.png`` beside it.
 
     Args:
@@ -29,13 +38,14 @@ def report_study(study: Study, path: Path, *, title: str, verdict: str | None = 
         title: Of the page.
         verdict: The sentence on top.
         show: The arm whose pictures are shown; the last where None.
+        moved: Settings that say where its data lies now, if not where it lay in training.
 
     Returns:
         The file.
     """
     arm = show or list(study.runs)[-1]
     seeds = list(study.runs[arm])
-    ensemble = Ensemble(study.runs[arm][seeds[0]].path, "last")
+    ensemble = Ensemble(study.runs[arm][seeds[0]].path, "last", moved)
     dataset = build_dataset(ensemble.settings)
     names, pictures = panels(ensemble, dataset, dataset.split().val[:SHOWN])
     answers = {each: _vote(runs[seeds[0]]) for each, runs in study.runs.items()}
@@ -62,11 +72,12 @@ def report_study(study: Study, path: Path, *, title: str, verdict: str | None = 
     return path
 
 
-def report_run(run: RunFolder) -> Path:
+def report_run(run: RunFolder, moved: Mapping[str, Any] | None = None) -> Path:
     """Write ``report.html`` into a run folder.
 
     Args:
         run: A finished run.
+        moved: As for ``report_study``.
 
     Returns:
         The file.
@@ -74,7 +85,7 @@ def report_run(run: RunFolder) -> Path:
     seed = int(run.settings()["seed"])
     method = str(run.settings()["method"]["name"])
     study = Study({method: {seed: run}}, {method: {seed: metrics_of(run)}})
-    return report_study(study, run.path / "report.html", title=f"peerseg: {run.path.name}")
+    return report_study(study, run.path / "report.html", title=f"peerseg: {run.path.name}", moved=moved)
 
 
 def _vote(run: RunFolder) -> str:

@@ -92,14 +92,20 @@ def _learn(task: Task, record: Record, batch: Batch, clock: Clock) -> None:
         with task.placement.learning():
             for loss in task.method.losses(piece, task.placement.exchange, now):
                 record.loss(loss.name, float(loss.value.detach().mean()) / task.parts, clock, batch.files)
-                _back_propagate(loss, task.placement.share / task.parts)
+                back_propagate(loss, task.placement.share / task.parts)
     task.placement.reduce(task.optimization.parameters())
     rate = task.optimization.step(clock)
     task.method.after_step(clock)
     record.step(clock, rate)
 
 
-def _back_propagate(loss: Loss, share: float) -> None:
+def back_propagate(loss: Loss, share: float) -> None:
+    """Push one loss, or a feature's gradient, back through its graph.
+
+    Args:
+        loss: As the method yielded it.
+        share: What a loss counts of the step's.
+    """
     with torch.autocast(loss.value.device.type, enabled=False):  # each operation goes back in the type it was made in
         if loss.gradient is None:
             (loss.value * share).backward()  # type: ignore[no-untyped-call]
