@@ -1,4 +1,4 @@
-"""Views: image and mask stay aligned, equal the crop of the whole resized image, and are padded with what does not count."""
+"""Views: image and mask stay aligned, show the part they should, and are padded with what does not count."""
 
 from dataclasses import replace
 
@@ -40,41 +40,67 @@ def noise() -> npt.NDArray[np.uint8]:
     return np.random.default_rng(0).integers(0, 254, (31, 47, 3), dtype=np.uint8)
 
 
-def crop_of_whole(
-    plane: npt.NDArray[np.generic], geometry: Geometry, how: PIL.Image.Resampling
+# What part of a picture of 31 x 47 pixels a view shows: the whole pixels nearest to it.
+BOXES = [
+    (GEOMETRIES[1], np.s_[5:21, 9:25]),
+    (GEOMETRIES[3], np.s_[0:31, 6:47]),
+    (GEOMETRIES[6], np.s_[8:31, 1:30]),
+    (Geometry(scaled=(62, 94), top=18, left=30, shown=(20, 24), crop=(20, 24), flip=False), np.s_[9:19, 15:27]),
+    (Geometry(scaled=(93, 141), top=12, left=33, shown=(15, 9), crop=(15, 9), flip=True), np.s_[4:9, 11:14]),
+    (Geometry(scaled=(3100, 4700), top=3099, left=10, shown=(1, 8), crop=(1, 8), flip=False), np.s_[30:31, 0:1]),
+]
+
+
+def by_pillow(
+    plane: npt.NDArray[np.generic], geometry: Geometry, box: tuple[slice, slice], how: PIL.Image.Resampling
 ) -> npt.NDArray[np.generic]:
-    whole = np.asarray(PIL.Image.fromarray(plane).resize(geometry.scaled[::-1], how))
-    rows = slice(geometry.top, geometry.top + geometry.shown[0])
-    part = whole[rows, geometry.left : geometry.left + geometry.shown[1]]
-    return part[:, ::-1] if geometry.flip else part
+    shown = np.asarray(PIL.Image.fromarray(np.ascontiguousarray(plane[box])).resize(geometry.shown[::-1], how))
+    return shown[:, ::-1] if geometry.flip else shown
 
 
-@pytest.mark.parametrize("geometry", GEOMETRIES)
-def test_view_of_bytes_is_the_crop_of_the_whole_resized_image(geometry: Geometry, noise: npt.NDArray[np.uint8]) -> None:
+@pytest.mark.parametrize(("geometry", "box"), BOXES)
+@pytest.mark.parametrize("channels", [1, 3, 5])
+def test_view_of_bytes_is_its_part_of_the_image_resized(
+    geometry: Geometry, box: tuple[slice, slice], channels: int
+) -> None:
+    noise = np.random.default_rng(0).integers(0, 256, (31, 47, channels), dtype=np.uint8)
     shown = view_image(noise, geometry)
     assert shown.dtype == np.uint8
-    for k in range(3):
-        plane = np.ascontiguousarray(noise[..., k])
-        expected = crop_of_whole(plane, geometry, PIL.Image.Resampling.BILINEAR)
+    for k in range(channels):
+        expected = by_pillow(noise[..., k], geometry, box, PIL.Image.Resampling.BILINEAR)
         assert np.abs(shown[..., k].astype(int) - expected.astype(int)).max() <= 1
 
 
-@pytest.mark.parametrize("geometry", GEOMETRIES)
+@pytest.mark.parametrize(("geometry", "box"), BOXES)
 @pytest.mark.parametrize(("dtype", "full"), [(np.uint16, 65535), (np.float32, 1.0)])
-def test_view_of_deeper_pixels_is_the_crop_without_rounding(
-    geometry: Geometry, dtype: npt.DTypeLike, full: float
+def test_view_of_deeper_pixels_is_resized_without_rounding(
+    geometry: Geometry, box: tuple[slice, slice], dtype: npt.DTypeLike, full: float
 ) -> None:
     deep = (np.random.default_rng(1).random((31, 47, 1)) * full).astype(dtype)
     shown = view_image(deep, geometry)
     assert shown.dtype == np.float32
-    expected = crop_of_whole(deep[..., 0].astype(np.float32), geometry, PIL.Image.Resampling.BILINEAR)
+    expected = by_pillow(deep[..., 0].astype(np.float32), geometry, box, PIL.Image.Resampling.BILINEAR)
     assert np.abs(shown[..., 0] - expected).max() < 1e-5 * full
 
 
+@pytest.mark.parametrize(("geometry", "box"), BOXES)
+def test_view_of_a_mask_is_its_part_by_the_nearest_pixel(
+    geometry: Geometry, box: tuple[slice, slice], noise: npt.NDArray[np.uint8]
+) -> None:
+    expected = by_pillow(noise[..., 0], geometry, box, PIL.Image.Resampling.NEAREST)
+    assert np.array_equal(view_mask(noise[..., 0], geometry), expected)
+
+
 @pytest.mark.parametrize("geometry", GEOMETRIES)
-def test_view_of_a_mask_is_the_crop_of_the_whole_resized_mask(geometry: Geometry, noise: npt.NDArray[np.uint8]) -> None:
-    plane = np.ascontiguousarray(noise[..., 0])
-    assert np.array_equal(view_mask(plane, geometry), crop_of_whole(plane, geometry, PIL.Image.Resampling.NEAREST))
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_view_shows_what_the_crop_of_the_whole_resized_image_does(geometry: Geometry, axis: int) -> None:
+    places = np.indices((31, 47))[axis].astype(np.float32)
+    whole = np.asarray(PIL.Image.fromarray(places).resize(geometry.scaled[::-1], PIL.Image.Resampling.BILINEAR))
+    rows, columns = (
+        slice(start, start + n) for start, n in zip((geometry.top, geometry.left), geometry.shown, strict=True)
+    )
+    expected = whole[rows, columns][:, :: -1 if geometry.flip else 1]
+    assert np.abs(view_image(places[..., None], geometry)[..., 0] - expected).max() < 1, "a pixel"
 
 
 @pytest.mark.parametrize("geometry", GEOMETRIES)
