@@ -53,8 +53,7 @@ def cutmix_loss(networks: Networks, batch: Batch, partner: View, clock: Clock, w
         The loss, with the graphs of all networks on both views.
     """
     assert batch.unlabeled is not None, "made with them"
-    assert batch.boxes is not None, "made with them"
-    box = batch.boxes[:, None].to(batch.images.dtype)
+    box = batch.boxes[0][:, None].to(batch.images.dtype)
     answers = []
     for j, f in enumerate(networks):
         with torch.no_grad():

@@ -69,7 +69,7 @@ class Scene:
         masks[:, : self.side // 8], masks[:, -self.side // 8 :] = IGNORE, UNLABELED
         boxes = [torch.from_numpy(draw_boxes(generator(0, k), self.side, self.side)) for k in range(self.batch)]
         unlabeled, other = self._view(random), self._view(random) if partner else None
-        return Batch(self._images(random), masks, self._inside(), unlabeled, other, torch.stack(boxes))
+        return Batch(self._images(random), masks, self._inside(), unlabeled, other, (torch.stack(boxes),))
 
     def _view(self, random: torch.Generator) -> View:
         return View(self._images(random), self._inside(), (self._images(random),))

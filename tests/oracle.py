@@ -3,12 +3,14 @@
 from collections.abc import Callable, Sequence
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from peerseg.data.batch import Batch, View
-from peerseg.methods.base import Clock
+from peerseg.methods.base import Clock, Method
 from peerseg.methods.passes import learn
 from peerseg.networks import SmallNetwork
+from peerseg.placement.single import Together
+from peerseg.training.loop import back_propagate
 
 Pass = Callable[[int, Tensor, str], Tensor]
 
@@ -40,6 +42,17 @@ def hard_pixels(logits: Tensor, masks: Tensor, least: int, threshold: float) -> 
     return torch.stack(kept)
 
 
+def squared_distance(logits: Tensor, target: Tensor, counted: Tensor) -> Tensor:
+    """The mean over classes and counted pixels of an image, then over the images."""
+    images = []
+    for b in range(len(logits)):
+        total = logits.new_zeros(())
+        for row, column in counted[b].nonzero().tolist():
+            total = total + ((logits[b, :, row, column].softmax(0) - target[b, :, row, column]) ** 2).mean()
+        images.append(total / max(int(counted[b].sum()), 1))
+    return torch.stack(images).mean()
+
+
 def algorithm_1(run: Pass, batch: Batch, counted: Sequence[Tensor], *, count: int, weight: float, mean: str) -> Tensor:
     """n-CPS: the pair loop over every (l, r), all graphs alive until the one backward."""
     assert batch.unlabeled is not None
@@ -63,8 +76,7 @@ def algorithm_2(
 ) -> Tensor:
     """n-CPS with CutMix: logits are mixed, as published, and every graph is alive until the one backward."""
     assert batch.unlabeled is not None
-    assert batch.boxes is not None
-    first, boxes = batch.unlabeled, batch.boxes[:, None].double()
+    first, boxes = batch.unlabeled, batch.boxes[0][:, None].double()
     images = (first.strong[0], second.strong[0]) if strong else (first.images, second.images)
     mixed = (1 - boxes) * images[0] + boxes * images[1]
     logits = []
@@ -102,8 +114,24 @@ def networks(count: int, *, classes: int = 3, dropout: float = 0.3) -> list[Smal
     return made
 
 
+def learned(method: Method, given: Batch, clock: Clock, share: float = 1.0) -> dict[str, float]:
+    """Back-propagate a step's losses as the loop does, and add up those of one name."""
+    values: dict[str, float] = {}
+    for loss in method.losses(given, Together(method.count), clock):
+        values[loss.name] = values.get(loss.name, 0.0) + float(loss.value.detach().mean())
+        back_propagate(loss, share)
+    return values
+
+
+def gradients(module: nn.Module) -> Tensor:
+    """All gradients of a module in one row; 0 where there is none."""
+    return torch.cat(
+        [torch.zeros_like(p).flatten() if p.grad is None else p.grad.flatten() for p in module.parameters()]
+    )
+
+
 def batch(*, labeled: int = 2, unlabeled: int = 4, classes: int = 3, side: int = 16, partner: bool = False) -> Batch:
-    """A batch with ignored and unlabeled pixels, padding, strong views and boxes."""
+    """A batch with ignored and unlabeled pixels, padding, two strong views, two sets of boxes and stored labels."""
     random = torch.Generator().manual_seed(7)
 
     def images(count: int) -> Tensor:
@@ -113,11 +141,14 @@ def batch(*, labeled: int = 2, unlabeled: int = 4, classes: int = 3, side: int =
         inside = torch.ones(unlabeled, side, side, dtype=torch.bool)
         inside[0, :, :4] = False
         inside[-1, 9:] = False
-        return View(images(unlabeled), inside, (images(unlabeled),))
+        labels = torch.randint(0, classes, inside.shape, generator=random, dtype=torch.uint8)
+        labels[:, 3] = 255
+        confidence = torch.randint(80, 255, inside.shape, generator=random, dtype=torch.uint8)
+        return View(images(unlabeled), inside, (images(unlabeled), images(unlabeled)), labels, confidence)
 
     masks = torch.randint(0, classes, (labeled, side, side), generator=random, dtype=torch.uint8)
     masks[0, :5], masks[-1, 6:9] = 255, 254
     inside = torch.ones(labeled, side, side, dtype=torch.bool)
     inside[0, :2] = False
-    boxes = torch.rand(unlabeled, side, side, generator=random) < 0.3
+    boxes = tuple(torch.rand(unlabeled, side, side, generator=random) < 0.3 for _ in range(2))
     return Batch(images(labeled), masks, inside, view(), view() if partner else None, boxes, ("a", "b"))

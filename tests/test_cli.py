@@ -107,7 +107,7 @@ def test_the_words_of_the_process_are_taken(monkeypatch: pytest.MonkeyPatch, cap
     ("line", "sentence"),
     [
         ("trainn demo", "'trainn' is no verb; did you mean 'train'?"),
-        ("xyz", "'xyz' is no verb; known: demo, evaluate, predict, split, train"),
+        ("xyz", "'xyz' is no verb; known: compare, demo, evaluate, predict, split, train"),
         ("--sede", "'--sede'"),
         ("demo --step 3", "'--step' is unknown to `peerseg demo`; did you mean '--steps'?"),
         ("demo --steps many", "argument --steps: invalid int value: 'many'; `peerseg demo --help` shows an example"),

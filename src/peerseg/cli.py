@@ -135,16 +135,32 @@ def _train(arguments: argparse.Namespace, given: Mapping[str, Any]) -> int:
 def _demo(arguments: argparse.Namespace) -> None:
     from peerseg.demo import demo, table
 
-    try:
-        seeds = [int(word) for word in arguments.seeds.split(",")]
-    except ValueError as error:
-        raise PeersegError(f"--seeds is {arguments.seeds!r}, expected whole numbers such as 0,1,2") from error
-    found = demo(Path(arguments.out), seeds, steps=arguments.steps, protocol=arguments.protocol)
+    found = demo(Path(arguments.out), _seeds(arguments.seeds), steps=arguments.steps, protocol=arguments.protocol)
     if arguments.json:
         print(json.dumps(found.as_dict(), indent=2))
         return
     print(table(found.study))
     print(f"\n{found.sentence}\nreport: {Path(arguments.out) / 'report.html'}")
+
+
+def _compare(arguments: argparse.Namespace, given: Mapping[str, Any]) -> int:
+    from peerseg.compare import compare
+
+    out, methods = Path(arguments.out), arguments.methods.split(",")
+    found = compare(arguments.data, methods, _seeds(arguments.seeds), out, steps=arguments.steps, overrides=given)
+    if arguments.json:
+        print(json.dumps(found.as_dict(), indent=2))
+        return 0
+    print(found.table().text())
+    print(f"\nreports: {out / 'equal-steps' / 'report.html'} and {out / 'equal-compute' / 'report.html'}")
+    return 0
+
+
+def _seeds(words: str) -> list[int]:
+    try:
+        return [int(word) for word in words.split(",")]
+    except ValueError as error:
+        raise PeersegError(f"--seeds is {words!r}, expected whole numbers such as 0,1,2") from error
 
 
 def _evaluate(arguments: argparse.Namespace, given: Mapping[str, Any]) -> int:
@@ -203,4 +219,4 @@ def _number(value: float | None) -> str:
 
 
 # The verbs that settings can follow, as --section.key value.
-SETTABLE = {"train": _train, "evaluate": _evaluate, "predict": _predict}
+SETTABLE = {"train": _train, "evaluate": _evaluate, "predict": _predict, "compare": _compare}

@@ -11,6 +11,7 @@ EXAMPLES = {
     "train": "peerseg train folder --data.root photos --out runs/photos --method.count 3 --steps 2000",
     "evaluate": "peerseg evaluate runs/photos --json",
     "predict": "peerseg predict runs/photos new/*.jpg --out answers",
+    "compare": "peerseg compare photos --methods supervised,cps,ncps-cutmix --seeds 0,1,2 --out comparison",
     "split": "peerseg split photos --labels 50 --val 0.2 --group-by '^([^_]+)_' --out photos/split",
 }
 
@@ -35,7 +36,7 @@ def parser() -> Parser:
     top = Parser(prog="peerseg", description="Semantic segmentation from a few masks and many images.")
     top.add_argument("--version", action="version", version=f"peerseg {__version__}")
     verbs = top.add_subparsers(dest="verb", metavar="VERB", parser_class=Parser)
-    for words in (_demo_words, _train_words, _evaluate_words, _predict_words, _split_words):
+    for words in (_demo_words, _train_words, _evaluate_words, _predict_words, _compare_words, _split_words):
         words(verbs)
     return top
 
@@ -79,6 +80,17 @@ def _predict_words(verbs: Verbs) -> None:
     predict.add_argument("--probabilities", action="store_true", help="also write each class's probability as .npz")
     predict.add_argument("--disagreement", action="store_true", help="also write where the networks disagree as PNG")
     _answering(predict)
+
+
+def _compare_words(verbs: Verbs) -> None:
+    compare = _verb(verbs, "compare", "Compare methods on one data set, at equal steps and at equal compute.")
+    compare.add_argument("data", help="a recipe by name or file, or a folder with images/ and masks/")
+    compare.add_argument("--methods", required=True, help="names with commas; differences are to the first")
+    compare.add_argument("--seeds", default="0", help="one or more seeds, such as 0,1,2 (default: 0)")
+    compare.add_argument("--steps", type=int, help="steps of each method (default: the recipe's)")
+    compare.add_argument("--out", default="comparison", help="folder for everything (default: comparison)")
+    compare.add_argument("--json", action="store_true", help="print JSON")
+    compare.epilog = f"{compare.epilog}; --section.key value changes a setting of all of them"
 
 
 def _split_words(verbs: Verbs) -> None:

@@ -95,15 +95,15 @@ def test_a_batch_has_the_views_the_method_wants(stream: Streams, partner: Partne
         assert [part.shape for part in view.strong] == [(4, 3, 16, 16)] * strong
     assert len(batch.files) == 3 + 4 * len(views)
     assert (batch.partner is None) == (len(views) == 1)
-    assert (batch.boxes is None) == (partner == "none")
-    if batch.boxes is not None:
-        assert (batch.boxes.shape, batch.boxes.dtype) == ((4, 16, 16), torch.bool)
-        assert len({row.numpy().tobytes() for row in batch.boxes}) == 4, "every slot has boxes of its own"
+    assert bool(batch.boxes) == (partner != "none")
+    for boxes in batch.boxes:
+        assert (boxes.shape, boxes.dtype) == ((4, 16, 16), torch.bool)
+        assert len({row.numpy().tobytes() for row in boxes}) == 4, "every slot has boxes of its own"
 
 
 def test_a_supervised_batch_has_no_unlabeled_images(stream: Streams) -> None:
     batch = stream(Wants(unlabeled=False)).batch(0)
-    assert (batch.unlabeled, batch.partner, batch.boxes) == (None, None, None)
+    assert (batch.unlabeled, batch.partner, batch.boxes) == (None, None, ())
     assert len(batch.files) == 2
 
 
@@ -212,7 +212,7 @@ def test_strong_views_show_the_same_place_in_other_colors(stream: Streams) -> No
 @pytest.mark.parametrize(("boxes", "rectangles"), [(1, True), (3, False)])
 def test_the_single_box_variant_draws_one_rectangle(stream: Streams, boxes: int, rectangles: bool) -> None:
     made = stream(Wants(partner="neighbor"), views=replace(VIEWS, boxes=boxes, crop=(32, 32)), unlabeled_batch=4)
-    masks = torch.cat([boxes for boxes in (made.batch(step).boxes for step in range(3)) if boxes is not None])
+    masks = torch.cat([made.batch(step).boxes[0] for step in range(3)])
     filled = []
     for drawn in masks:
         rows, columns = np.nonzero(drawn.numpy())
@@ -252,9 +252,7 @@ def test_seeds_give_other_batches(stream: Streams) -> None:
     one, other = (stream(Wants(partner="own"), seed=seed).batch(0) for seed in (0, 1))
     assert not torch.equal(one.images, other.images)
     assert not torch.equal(view_of(one).images, view_of(other).images)
-    assert one.boxes is not None
-    assert other.boxes is not None
-    assert not torch.equal(one.boxes, other.boxes)
+    assert not torch.equal(one.boxes[0], other.boxes[0])
 
 
 def test_one_image_in_two_slots_is_seen_in_two_views(stream: Streams) -> None:
@@ -438,7 +436,7 @@ def test_a_batch_is_cut_into_equal_parts_in_order(stream: Streams) -> None:
 
 def test_a_change_keeps_what_is_absent_absent(stream: Streams) -> None:
     changed = map_tensors(stream(Wants(unlabeled=False)).batch(0), torch.clone)
-    assert (changed.unlabeled, changed.partner, changed.boxes) == (None, None, None)
+    assert (changed.unlabeled, changed.partner, changed.boxes) == (None, None, ())
 
 
 @pytest.mark.parametrize("workers", [0, 1])
@@ -455,3 +453,26 @@ def test_a_killed_process_that_makes_batches_is_one_sentence(monkeypatch: pytest
     monkeypatch.setattr(ImageFolder, "image", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
     with pytest.raises(PeersegError, match="a process that makes batches was killed, probably for lack of memory"):
         list(stream_batches(made, 0, 2, workers=1))
+
+
+def test_boxes_cover_the_share_asked_for(stream: Streams) -> None:
+    views = replace(VIEWS, boxes=1, area=(0.1, 0.12), crop=(64, 64))
+    made = stream(Wants(partner="neighbor"), views=views, unlabeled_batch=4)
+    shares = torch.cat([made.batch(step).boxes[0] for step in range(4)]).double().mean(dim=(1, 2))
+    assert 0.08 < shares.min() <= shares.max() < 0.14
+
+
+def test_only_some_images_are_mixed(stream: Streams) -> None:
+    wants = Wants(partner="neighbor")
+    always, half = (stream(wants, views=replace(VIEWS, mixing=chance), unlabeled_batch=4) for chance in (1.0, 0.5))
+    one, other = (torch.cat([made.batch(step).boxes[0] for step in range(10)]) for made in (always, half))
+    mixed = other.any(dim=(1, 2))
+    assert 10 < mixed.sum() < 30
+    assert torch.equal(other[mixed], one[mixed]), "whether comes after where"
+
+
+def test_two_mixed_views_have_boxes_of_their_own(stream: Streams) -> None:
+    one = stream(Wants(partner="neighbor", mixed=1, strong=2)).batch(3).boxes
+    first, second = stream(Wants(partner="neighbor", mixed=2, strong=2)).batch(3).boxes
+    assert torch.equal(first, one[0])
+    assert not torch.equal(first, second)

@@ -5,7 +5,7 @@ import numpy.typing as npt
 import pytest
 import torch
 
-from peerseg.data.mixing import draw_boxes, mix
+from peerseg.data.mixing import draw_boxes, draw_classes, mix
 from peerseg.data.randomness import generator
 
 Boxes = npt.NDArray[np.bool_]
@@ -87,3 +87,15 @@ def test_mixed_labels_stay_bytes() -> None:
     mixed = mix(zeros, ones, torch.tensor([[[True, False], [False, True]]]))
     assert mixed.dtype == torch.uint8
     assert mixed.tolist() == [[[1, 0], [0, 1]]]
+
+
+def test_half_of_the_classes_of_each_image_are_drawn() -> None:
+    labels = torch.tensor([[[0, 1, 2], [2, 4, 4]], [[3, 3, 3], [3, 3, 3]]], dtype=torch.uint8)
+    drawn = set()
+    for seed in range(60):
+        chosen = draw_classes(labels, 5, torch.Generator().manual_seed(seed))
+        names = tuple(labels[0][chosen[0]].unique().tolist())
+        assert torch.equal(chosen[0], torch.isin(labels[0], torch.tensor(names, dtype=torch.uint8)))
+        assert chosen[1].all(), "the only class is half of the classes, rounded up"
+        drawn.add(names)
+    assert drawn == {(0, 1), (0, 2), (0, 4), (1, 2), (1, 4), (2, 4)}

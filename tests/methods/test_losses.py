@@ -3,11 +3,12 @@
 import pytest
 import torch
 
-from oracle import batch, cross_entropy, hard_pixels, networks
+from oracle import batch, cross_entropy, hard_pixels, networks, squared_distance
 from peerseg import methods
 from peerseg.errors import PeersegError
-from peerseg.methods import NCPS, NCPSCutMix, Supervised, cross_supervision, hard_labels, supervision
+from peerseg.methods import NCPS, NCPSCutMix, Supervised, consistency, cross_supervision, hard_labels, supervision
 from peerseg.methods.base import Clock
+from peerseg.methods.losses import agreement
 from peerseg.methods.passes import learn
 from peerseg.placement.single import Together
 
@@ -117,3 +118,41 @@ def test_every_method_mines_its_supervised_term(method: type[NCPS]) -> None:
 def test_mining_that_means_nothing_is_refused(settings: dict[str, float], words: str) -> None:
     with pytest.raises(PeersegError, match=words):
         Supervised(networks(1), **settings)
+
+
+def test_weights_count_votes_and_the_mean_divides_by_pixels_all_the_same() -> None:
+    random = torch.Generator().manual_seed(4)
+    logits = torch.randn(2, 4, 3, 3, dtype=torch.float64, generator=random).requires_grad_()
+    labels = torch.randint(0, 4, (2, 2, 3, 3), dtype=torch.uint8, generator=random)
+    counted = torch.rand(2, 3, 3, generator=random) < 0.7
+    weights = torch.rand(2, 3, 3, dtype=torch.float64, generator=random)
+    images = []
+    for b in range(2):
+        total = torch.zeros((), dtype=torch.float64)
+        for row, column in counted[b].nonzero().tolist():
+            log_p = torch.log_softmax(logits[b, :, row, column], 0)
+            for k in range(2):
+                total = total - weights[b, row, column] * log_p[int(labels[k, b, row, column])] / 2
+        images.append(total / int(counted[b].sum()))
+    (wanted,) = torch.autograd.grad(torch.stack(images).mean(), logits)
+    (got,) = torch.autograd.grad(cross_supervision(logits, labels, counted, weights), logits)
+    assert (got - wanted).abs().max() <= 1e-14
+
+
+def test_agreement_is_the_largest_share_of_peers_that_say_the_same() -> None:
+    labels = torch.tensor([[0, 1, 2, 255], [0, 1, 1, 255], [0, 2, 0, 3]], dtype=torch.uint8)[:, None, None]
+    assert torch.allclose(agreement(labels), torch.tensor([[[1, 2 / 3, 1 / 3, 1 / 3]]]))
+    silent = torch.full((2, 1, 1, 1), 255, dtype=torch.uint8)
+    assert agreement(silent).item() == 0
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_consistency_is_the_mean_of_squared_distances(weighted: bool) -> None:
+    random = torch.Generator().manual_seed(5)
+    logits, other = torch.randn(2, 3, 4, 5, 5, dtype=torch.float64, generator=random)
+    counted = torch.rand(3, 5, 5, generator=random) < 0.6
+    counted[1] = False
+    target, weights = other.softmax(1), torch.tensor([0.5, 1.0, 0.25]).double()
+    parts = [squared_distance(logits[b : b + 1], target[b : b + 1], counted[b : b + 1]) for b in range(3)]
+    wanted = sum((weights[b] if weighted else 1) * part for b, part in enumerate(parts)) / 3
+    assert torch.allclose(consistency(logits, target, counted, weights if weighted else None), wanted, rtol=1e-14)

@@ -35,9 +35,8 @@ def test_gradients_and_statistics_are_those_of_algorithm_2(
 ) -> None:
     given, reference = batch(partner=partner == "own"), networks(count, dropout=0)
     assert given.unlabeled is not None
-    assert given.boxes is not None
     second = given.partner or _neighbors(given.unlabeled)
-    inside = mix(given.unlabeled.inside, second.inside, given.boxes)
+    inside = mix(given.unlabeled.inside, second.inside, given.boxes[0])
     run = passes(reference, CLOCK)
 
     def label(j: int, images: Tensor, view: str) -> Tensor:
@@ -112,3 +111,27 @@ def test_a_lonely_network_and_unknown_words_are_refused() -> None:
         NCPSCutMix(networks(1))
     with pytest.raises(PeersegError, match=r"method\.partner is 'other', expected one of own, same-image, neighbor"):
         NCPSCutMix(networks(2), partner="other")
+
+
+def test_pixels_count_by_the_share_of_peers_that_agree() -> None:
+    given, reference = batch(), networks(4, dropout=0)
+    method = NCPSCutMix(networks(4, dropout=0), ramp=0, agreement=True)
+    values = {loss.name: loss.value.detach() for loss in method.losses(given, Together(4), CLOCK)}
+    assert given.unlabeled is not None
+    second, boxes = _neighbors(given.unlabeled), given.boxes[0]
+    inside = mix(given.unlabeled.inside, second.inside, boxes)
+    mixed = mix(given.unlabeled.strong[0], second.strong[0], boxes)
+    with torch.no_grad():
+        logits = reference[0](mixed)
+        answers = []
+        for network in reference[1:]:
+            network.eval()
+            answers.append(mix(network(given.unlabeled.images).argmax(1), network(second.images).argmax(1), boxes))
+    wanted = 0.0
+    for b in range(4):
+        for row, column in inside[b].nonzero().tolist():
+            said = [int(answer[b, row, column]) for answer in answers]
+            share = max(said.count(name) for name in said) / 3
+            log_p = torch.log_softmax(logits[b, :, row, column], 0)
+            wanted += 1.5 * share * float(-log_p[said].mean()) / int(inside[b].sum()) / 4
+    assert float(values["cross1"]) == pytest.approx(wanted, rel=1e-6)

@@ -240,5 +240,7 @@ def normalizing_nothing() -> Iterator[None]:
 
 
 def test_a_feature_with_its_gradient_is_pushed_through(tiny: Tiny, tmp_path: Path) -> None:
-    start(tiny({"method.name": f"{__name__}:Pushing", "method.count": 1}), tmp_path / "run")
-    assert RunFolder.open(tmp_path / "run").rows("losses.csv")[0]["pushed"]
+    run = start(tiny({"method.name": f"{__name__}:Pushing", "method.count": 1}), tmp_path / "run")
+    assert set(run.rows("losses.csv")[0]) == {"step", "rate"}, "a feature is no loss"
+    two, four = (load_file(run.path / f"checkpoints/last-000000{k}/network1.safetensors") for k in (2, 4))
+    assert not torch.equal(two["classifier.weight"], four["classifier.weight"])

@@ -67,3 +67,13 @@ def test_an_unknown_optimizer_is_refused() -> None:
 def test_adamw_needs_a_momentum_below_one() -> None:
     with pytest.raises(PeersegError, match=r"optimizer.momentum is 1.0, expected a number below 1 for adamw"):
         Optimization([], name="adamw", momentum=1.0)
+
+
+def test_a_group_may_have_an_optimizer_and_a_rate_of_its_own() -> None:
+    own, other = nn.Parameter(torch.ones(1)), nn.Parameter(torch.ones(1))
+    groups = [ParameterGroup("a", (own,)), ParameterGroup("b", (other,), kind="adamw", rate=0.25)]
+    optimization = Optimization(groups, rate=0.5, momentum=0.9, power=1.0)
+    own.grad, other.grad = torch.ones(1), torch.full((1,), 7.0)
+    assert optimization.step(Clock(0, 2, 4)) == 0.25
+    assert own.item() == 1 - 0.25, "SGD"
+    assert other.item() == pytest.approx(1 - 0.125, abs=1e-6), "AdamW's first step is its rate"

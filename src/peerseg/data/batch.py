@@ -14,11 +14,15 @@ class View:
         images: (B, C, H, W) normalized.
         inside: (B, H, W) bool; false on padding, and where a partly labeled image says ignore.
         strong: The same crops in other colors, each (B, C, H, W).
+        labels: (B, H, W) uint8 that were stored for these images, 255 where there is none; None if the method wants none.
+        confidence: (B, H, W) uint8, how sure whoever stored them was, in 255ths.
     """
 
     images: Tensor
     inside: Tensor
     strong: tuple[Tensor, ...] = ()
+    labels: Tensor | None = None
+    confidence: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,7 @@ class Batch:
         inside: (B, H, W) bool, false on padding.
         unlabeled: Views of unlabeled images, or None if the method wants none.
         partner: What CutMix mixes in, where it is not the batch's own neighbor.
-        boxes: (B, H, W) bool, where the partner shows.
+        boxes: Where the partner shows, (B, H, W) bool for each mixed view; empty where nothing is mixed.
         files: What a message names.
     """
 
@@ -40,7 +44,7 @@ class Batch:
     inside: Tensor
     unlabeled: View | None = None
     partner: View | None = None
-    boxes: Tensor | None = None
+    boxes: tuple[Tensor, ...] = ()
     files: tuple[str, ...] = ()
 
 
@@ -69,8 +73,14 @@ def map_tensors(batch: Batch, change: Callable[[Tensor], Tensor]) -> Batch:
         The new batch.
     """
 
+    def maybe(tensor: Tensor | None) -> Tensor | None:
+        return None if tensor is None else change(tensor)
+
     def view(one: View | None) -> View | None:
-        return one and View(change(one.images), change(one.inside), tuple(change(strong) for strong in one.strong))
+        if one is None:
+            return None
+        strong = tuple(change(strong) for strong in one.strong)
+        return View(change(one.images), change(one.inside), strong, maybe(one.labels), maybe(one.confidence))
 
     return replace(
         batch,
@@ -79,5 +89,5 @@ def map_tensors(batch: Batch, change: Callable[[Tensor], Tensor]) -> Batch:
         inside=change(batch.inside),
         unlabeled=view(batch.unlabeled),
         partner=view(batch.partner),
-        boxes=None if batch.boxes is None else change(batch.boxes),
+        boxes=tuple(change(boxes) for boxes in batch.boxes),
     )

@@ -5,6 +5,7 @@ import signal
 import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -19,6 +20,7 @@ from peerseg.data.labels import IGNORE, Mask
 from peerseg.data.mixing import draw_boxes
 from peerseg.data.orders import Chain, endless
 from peerseg.data.randomness import generator
+from peerseg.data.stored import read_stored
 from peerseg.data.views import (
     Floats,
     Geometry,
@@ -33,7 +35,8 @@ from peerseg.data.views import (
 )
 from peerseg.errors import PeersegError
 
-Partner = Literal["none", "own", "same-image", "neighbor"]
+Mixed = Literal["own", "same-image", "neighbor"]
+Partner = Literal["none"] | Mixed
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,8 @@ class ViewSettings:
         between: Draw anywhere between the smallest and the largest scale instead.
         flip: Whether half of the views are flipped.
         boxes: How many CutMix boxes; 1 is the single-box variant.
+        area: Least and greatest share of the view that they cover together.
+        mixing: Chance that an image is mixed at all.
         jitter: Of strong views.
         published: Whether images and masks are resized as the authors did.
     """
@@ -59,6 +64,8 @@ class ViewSettings:
     between: bool = False
     flip: bool = True
     boxes: int = 3
+    area: tuple[float, float] = (0.25, 0.5)
+    mixing: float = 1.0
     jitter: Jitter = field(default_factory=Jitter)
     published: bool = False
 
@@ -71,11 +78,15 @@ class Wants:
         unlabeled: Whether it looks at them at all.
         strong: How many strong views of each.
         partner: What CutMix mixes in.
+        mixed: How many mixed views, each with boxes of its own, where there is a partner.
+        stored: Whether it learns labels that were stored for them.
     """
 
     unlabeled: bool = True
     strong: int = 0
     partner: Partner = "none"
+    mixed: int = 1
+    stored: bool = False
 
 
 class BatchStream(Dataset["Batch | Exception"]):
@@ -92,6 +103,7 @@ class BatchStream(Dataset["Batch | Exception"]):
         unlabeled_batch: Unlabeled images a step.
         parts: How many parts both are learned from in.
         seed: Of every draw.
+        stored: The folder of the stored labels, for methods that want them.
     """
 
     def __init__(
@@ -106,7 +118,10 @@ class BatchStream(Dataset["Batch | Exception"]):
         unlabeled_batch: int = 4,
         parts: int = 1,
         seed: int = 0,
+        stored: Path | None = None,
     ) -> None:
+        if wants.stored and stored is None:
+            raise PeersegError("the method learns labels that were stored for the unlabeled images: give loader.stored")
         if wants.partner == "neighbor" and unlabeled_batch // parts % 2:
             raise PeersegError(
                 f"{unlabeled_batch // parts} unlabeled images a step have no pairs to mix: set loader.unlabeled_batch to an even "
@@ -120,7 +135,7 @@ class BatchStream(Dataset["Batch | Exception"]):
         self._dataset, self._labeled = dataset, split.labeled
         self._unlabeled = UnlabeledImages(dataset, split.unlabeled)
         self._partly = dict.fromkeys(partly) if wants.partner != "none" else {}
-        self._views, self._wants = views, wants
+        self._views, self._wants, self._stored = views, wants, stored
         self._batch, self._unlabeled_batch, self._seed = batch, unlabeled_batch, seed
 
     def __getitem__(self, step: int) -> "Batch | Exception":
@@ -156,16 +171,20 @@ class BatchStream(Dataset["Batch | Exception"]):
         batch = replace(batch, unlabeled=unlabeled, files=(*batch.files, *places))
         if self._wants.partner == "none":
             return batch
-        boxes = [
-            draw_boxes(generator(self._seed, step, slot, "boxes"), *self._views.crop, count=self._views.boxes)
-            for slot in range(self._unlabeled_batch)
-        ]
-        batch = replace(batch, boxes=torch.from_numpy(np.stack(boxes)))
+        batch = replace(batch, boxes=tuple(self._boxes(step, k) for k in range(self._wants.mixed)))
         if self._wants.partner == "neighbor":
             return batch
         order = "partner" if self._wants.partner == "own" else "unlabeled"
         partner, places = self._unlabeled_view(step, order, "partner")
         return replace(batch, partner=partner, files=(*batch.files, *places))
+
+    def _boxes(self, step: int, k: int) -> torch.Tensor:
+        views, place, drawn = self._views, ("boxes", k) if k else ("boxes",), []
+        for slot in range(self._unlabeled_batch):
+            random = generator(self._seed, step, slot, *place)
+            boxes = draw_boxes(random, *views.crop, count=views.boxes, smallest=views.area[0], largest=views.area[1])
+            drawn.append(boxes & (random.random() < views.mixing))
+        return torch.from_numpy(np.stack(drawn))
 
     def _labeled_view(self, id: str, step: int, slot: int) -> tuple[npt.NDArray[np.float32], Mask, Geometry]:
         mask = self._dataset.mask(id)
@@ -182,14 +201,32 @@ class BatchStream(Dataset["Batch | Exception"]):
         first = step * self._unlabeled_batch
         ids = [endless(pool, first + k, self._seed, order) for k in range(self._unlabeled_batch)]
         parts = [self._one_unlabeled(id, step, slot, stream) for slot, id in enumerate(ids)]
+        labels, confidence = self._labels(ids, step, stream)
         view = View(
             images=torch.from_numpy(np.stack([views[0] for views, _ in parts])),
             inside=torch.from_numpy(np.stack([shown for _, shown in parts])),
             strong=tuple(
                 torch.from_numpy(np.stack([views[1 + k] for views, _ in parts])) for k in range(self._wants.strong)
             ),
+            labels=labels,
+            confidence=confidence,
         )
         return view, tuple(self._unlabeled.file(id) for id in ids)
+
+    def _labels(self, ids: Sequence[str], step: int, stream: str) -> tuple[torch.Tensor | None, torch.Tensor | None]:
+        """The stored labels of some images and their confidence, as the views show them."""
+        if not self._wants.stored:
+            return None, None
+        assert self._stored is not None, "asked for in `__init__`"
+        shown = []
+        for slot, id in enumerate(ids):
+            both = read_stored(self._stored, id)
+            geometry = self._geometry(both[0].shape, generator(self._seed, step, slot, stream))
+            shown.append(
+                [pad_mask(view_mask(part, geometry, published=self._views.published), geometry) for part in both]
+            )
+        labels, confidence = (torch.from_numpy(np.stack(parts)) for parts in zip(*shown, strict=True))
+        return labels, confidence
 
     def _one_unlabeled(
         self, id: str, step: int, slot: int, stream: str

@@ -1,4 +1,7 @@
-"""CutMix: random boxes, and the choice of one of two views by them. Boxes are binary, so labels mix as images do."""
+"""What is mixed: random boxes or random classes, and the choice of one of two views by them.
+
+Both are binary, so labels mix as images do.
+"""
 
 import numpy as np
 import numpy.typing as npt
@@ -50,3 +53,22 @@ def mix(first: Tensor, second: Tensor, boxes: Tensor) -> Tensor:
         The mixed tensor.
     """
     return torch.where(boxes if first.ndim == 3 else boxes[:, None], second, first)
+
+
+def draw_classes(labels: Tensor, classes: int, random: torch.Generator) -> Tensor:
+    """Draw half of the classes of each image.
+
+    Args:
+        labels: (B, H, W) uint8.
+        classes: C.
+        random: Where the choice comes from, on the CPU.
+
+    Returns:
+        (B, H, W) bool, true where an image shows one of its drawn classes.
+    """
+    drawn = []
+    for image in labels:
+        present = (torch.bincount(image.flatten().long(), minlength=classes)[:classes] > 0).nonzero().flatten().cpu()
+        chosen = present[torch.randperm(len(present), generator=random)][: (len(present) + 1) // 2]
+        drawn.append(torch.isin(image, chosen.to(image)))
+    return torch.stack(drawn)

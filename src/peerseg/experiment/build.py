@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -20,6 +21,7 @@ from peerseg.inference.protocol import Protocol
 from peerseg.methods.base import Method
 from peerseg.networks.base import SegmentationNetwork
 from peerseg.placement import Placement
+from peerseg.training import checkpoint
 from peerseg.training.loop import Task
 from peerseg.training.optimize import Optimization
 
@@ -64,6 +66,8 @@ def build(settings: Settings, watch: Watch | None = None) -> Built:
     if loader.normalization == "data" or channels != 3:
         colors = color_statistics(dataset, watch(split.labeled, "reading colors") if watch else split.labeled)
     method = build_method(settings, len(dataset.label_space), channels, colors)
+    if settings.start is not None:
+        checkpoint.load_networks(checkpoint.newest(settings.start), method)
     _check_crop(loader, method)
     stream = _stream(settings, dataset, split, method, inspection.partly)
     task = Task(
@@ -103,6 +107,8 @@ def _stream(
         between=loader.between,
         flip=loader.flip,
         boxes=loader.boxes,
+        area=loader.area,
+        mixing=loader.mixing,
         jitter=loader.strong,
         published=loader.published,
     )
@@ -116,6 +122,7 @@ def _stream(
         unlabeled_batch=loader.unlabeled_count,
         parts=loader.parts,
         seed=settings.seed,
+        stored=None if loader.stored is None else Path(loader.stored),
     )
 
 

@@ -1,6 +1,7 @@
 """The two sections of a recipe that name nothing: how batches are made, and how they are judged."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from peerseg.data.color import Jitter
@@ -22,10 +23,14 @@ class LoaderPlan:
         between: Draw anywhere between the smallest and the largest scale instead.
         flip: Flip half of the views left to right.
         boxes: How many CutMix boxes; 1 is the single-box variant.
+        area: Least and greatest share of a view that the boxes cover together.
+        mixing: Chance that an image is mixed at all.
         jitter: How far strong views stray, such as {brightness: 0.2, blur: 0}; the defaults of ``Jitter`` where left out.
         published: Resize as the authors' code did: images without smoothing where they shrink, masks by the corner of each
             pixel.
         normalization: "network": the colors the encoder was trained with; "data": the labeled images' own.
+        stored: Folder of labels that were stored for the unlabeled images, for methods that learn from such; `dmt` writes
+            them itself where null.
         workers: Processes that make batches ahead, at most one a core; no result depends on it.
     """
 
@@ -37,9 +42,12 @@ class LoaderPlan:
     between: bool = True
     flip: bool = True
     boxes: int = 3
+    area: tuple[float, float] = (0.25, 0.5)
+    mixing: float = 1.0
     jitter: dict[str, float] | None = None
     published: bool = False
     normalization: Literal["network", "data"] = "network"
+    stored: str | Path | None = None
     workers: int = 0
 
     def __post_init__(self) -> None:
@@ -49,6 +57,9 @@ class LoaderPlan:
             if value <= 0:
                 raise PeersegError(f"loader.{name} is {value!r}, expected a number above 0")
         check_between("loader.workers", self.workers, 0)
+        check_between("loader.area", min(self.area), 0)
+        check_between("loader.area", max(self.area), 0, 1)
+        check_between("loader.mixing", self.mixing, 0, 1)
         if self.batch % self.parts or self.unlabeled_count % self.parts:
             raise PeersegError(
                 f"loader.parts is {self.parts!r}, which does not divide {self.batch} labeled and {self.unlabeled_count} unlabeled "

@@ -8,6 +8,7 @@ from typing import Any
 
 from peerseg.errors import PeersegError
 from peerseg.runs import METRICS, RunFolder
+from peerseg.training import checkpoint
 
 # The 97.5% quantiles of Student's t for 1 to 30 degrees of freedom; beyond, the expansion around the normal's.
 T_QUANTILES = (
@@ -106,6 +107,17 @@ class Study:
         ]
         return Difference(tuple(one - other for one, other in pairs if one is not None and other is not None))
 
+    def answer(self, arm: str) -> str:
+        """The vote that an arm answers with unless another is asked for.
+
+        Args:
+            arm: Which arm.
+
+        Returns:
+            The vote.
+        """
+        return answer_of(next(iter(self.runs[arm].values())))
+
     def votes(self) -> list[str]:
         """Every vote that some arm has, in order."""
         return list(
@@ -145,6 +157,20 @@ def metrics_of(run: RunFolder, step: int | None = None) -> dict[str, dict[str, f
         for row in rows
         if int(row["step"]) == wanted
     }
+
+
+def answer_of(run: RunFolder) -> str:
+    """The vote that chose a run's best checkpoint, and answers by default.
+
+    Args:
+        run: A finished run.
+
+    Returns:
+        The vote.
+    """
+    found = checkpoint.find(run.path / "checkpoints", "last")
+    assert found is not None, "a finished run has a last checkpoint"
+    return str(found.state["vote"])
 
 
 def t_quantile(freedom: int) -> float:

@@ -18,6 +18,7 @@ from peerseg.data.splits import digest
 from peerseg.errors import PeersegError
 from peerseg.experiment.build import Built, build
 from peerseg.experiment.plans import LoaderPlan
+from peerseg.experiment.rounds import prepared
 from peerseg.experiment.settings import Settings, differing, resolve
 from peerseg.runs import RunFolder
 from peerseg.training.loop import finished, fit
@@ -89,6 +90,7 @@ def ensure(settings: Settings, path: str | Path) -> RunFolder:
 
 def _train(run: RunFolder, settings: Settings) -> None:
     with run.lock():
+        settings = prepared(settings, run.path, ensure, say)
         built = build(settings, watch)
         for line in (*built.notes, *plan(settings, built)):
             say(line)

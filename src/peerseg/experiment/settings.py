@@ -21,6 +21,10 @@ SUPPLIED = {
 PUBLISHED_GPUS = 8  # what the authors' scripts ask for
 # What may differ when a run is resumed: nothing that changes a result; where the data lies, but not what it is.
 FREE = ("loader.workers", "data.root", "data.lists")
+# A weight or a ramp means something else to every method; only these settings mean the same to all ...
+SHARED = {"hardest", "certain"}
+# ... and to these methods, all they have in common.
+KIN = {"ncps", "ncps-cutmix"}
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,7 @@ class Settings:
         placement: Where the networks live.
         steps: How long.
         seed: Of all chance.
+        start: The folder of a run whose networks this one begins with; None: with new ones.
     """
 
     data: dict[str, Any]
@@ -50,6 +55,7 @@ class Settings:
     placement: dict[str, Any]
     steps: int
     seed: int
+    start: Path | None = None
 
     def network_of(self, index: int) -> dict[str, Any]:
         """What one network is built from.
@@ -139,6 +145,7 @@ def resolve(raw: Mapping[str, Any], overrides: Mapping[str, Any]) -> tuple[Setti
         networks=_own_networks(overrides.get("networks", raw.get("networks")), sections["method"]["count"]),
         steps=_whole("steps", overrides.get("steps", raw.get("steps")), 1),
         seed=_whole("seed", overrides.get("seed", raw.get("seed", 0)), 0),
+        start=_folder(overrides.get("start", raw.get("start"))),
     )
     for k in range(len(settings.networks)):
         settings.network_of(k)
@@ -149,6 +156,12 @@ def _whole(name: str, value: object, least: int) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise PeersegError(f"{name} is {value!r}, expected a whole number of at least {least}")
     return value
+
+
+def _folder(value: object) -> Path | None:
+    if value is not None and not isinstance(value, (str, Path)):
+        raise PeersegError(f"start is {value!r}, expected the folder of a run")
+    return None if value is None else Path(value).expanduser().absolute()
 
 
 def _own_networks(tables: object, count: int) -> tuple[dict[str, Any], ...]:
@@ -176,7 +189,8 @@ def _resolve_section(
     found = target(section, head.get("name"))
     supplied = SUPPLIED.get(section, ())
     if head.get("name") != given.get("name"):
-        merged = _carry_over(section, merged, own, found, notes)
+        kin = section != "method" or {head["name"], given.get("name")} <= KIN
+        merged = _carry_over(section, merged, own, _known(found) if kin else _known(found) & SHARED, notes)
     checked = head | check_section(section, merged, found, supplied, tuple(head))
     if section == "network" and isinstance(checked.get("weights"), str):
         from peerseg.networks.weights import is_file
@@ -188,13 +202,16 @@ def _resolve_section(
     return checked
 
 
-def _carry_over(
-    section: str, merged: Mapping[str, Any], own: Mapping[str, Any], found: Any, notes: list[str]
-) -> dict[str, Any]:
-    """Another name was chosen: the recipe's keys that it does not know belonged to the old one."""
+def _known(found: Any) -> set[str]:
     import inspect
 
-    known = inspect.signature(found).parameters
+    return set(inspect.signature(found).parameters)
+
+
+def _carry_over(
+    section: str, merged: Mapping[str, Any], own: Mapping[str, Any], known: set[str], notes: list[str]
+) -> dict[str, Any]:
+    """Another name was chosen: the recipe's keys that it does not know belonged to the old one."""
     dropped = [key for key in merged if key not in known and key not in own]
     if dropped:
         notes.append(
@@ -211,7 +228,9 @@ def _section(raw: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _listed(value: Any) -> Any:
-    """Tuples as lists, which is all that YAML knows."""
+    """Tuples as lists and paths as text, which is all that YAML knows."""
+    if isinstance(value, Path):
+        return str(value)
     if isinstance(value, dict):
         return {key: _listed(item) for key, item in value.items()}
     return [_listed(item) for item in value] if isinstance(value, (list, tuple)) else value

@@ -23,6 +23,14 @@ METHODS = {
     "supervised": "peerseg.methods.supervised:Supervised",
     "ncps": "peerseg.methods.ncps:NCPS",
     "ncps-cutmix": "peerseg.methods.ncps_cutmix:NCPSCutMix",
+    "mean-teacher": "peerseg.methods.mean_teacher:MeanTeacher",
+    "cutmix-seg": "peerseg.methods.cutmix_seg:CutMixSeg",
+    "cct": "peerseg.methods.cct:CCT",
+    "gct": "peerseg.methods.gct:GCT",
+    "fixmatch": "peerseg.methods.fixmatch:FixMatch",
+    "unimatch": "peerseg.methods.unimatch:UniMatch",
+    "dmt": "peerseg.methods.dmt:DMT",
+    "reco": "peerseg.methods.reco:ReCo",
 }
 PLACEMENTS = {
     "one-process": "peerseg.placement.single:OneProcess",

@@ -114,12 +114,14 @@ class ParameterGroup:
         parameters: What learns.
         scale: Of the learning rate.
         kind: An optimizer by name, or None for the run's own.
+        rate: A learning rate at the first step, or None for the run's own.
     """
 
     name: str
     parameters: tuple[nn.Parameter, ...]
     scale: float = 1.0
     kind: str | None = None
+    rate: float | None = None
 
 
 @dataclass(frozen=True)
@@ -195,9 +197,21 @@ class Method(nn.Module, ABC):
 
     def predictors(self) -> Predictors:
         """Every network under its name, and the votes of all where there is more than one."""
-        names = ("single", *(f"net{k + 1}" for k in range(1, self.count)))
-        members = {name: self.network(k) for k, name in enumerate(names)}
-        return Predictors(members, names if self.count == 1 else (*names, "mc", "sv", "hv"))
+        return predictors_of([self.network(k) for k in range(self.count)])
+
+
+def predictors_of(networks: Sequence[SegmentationNetwork]) -> Predictors:
+    """Networks that answer, under their names, and the votes of all where there is more than one.
+
+    Args:
+        networks: In order.
+
+    Returns:
+        The predictors.
+    """
+    names = ("single", *(f"net{k + 1}" for k in range(1, len(networks))))
+    members = dict(zip(names, networks, strict=True))
+    return Predictors(members, names if len(networks) == 1 else (*names, "mc", "sv", "hv"))
 
 
 def check_peers(count: int) -> None:
@@ -213,8 +227,8 @@ def check_peers(count: int) -> None:
         )
 
 
-def check_strength(weight: float, ramp: float, threshold: float) -> None:
-    """Refuse strengths of cross supervision that mean nothing.
+def check_strength(weight: float, ramp: float, threshold: float = 0.0) -> None:
+    """Refuse strengths of an unsupervised term that mean nothing.
 
     Args:
         weight: At least 0.

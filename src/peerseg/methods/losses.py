@@ -1,4 +1,4 @@
-"""The one loss of n-CPS, as a pure function: cross-entropy to hard labels, the peers' or a human's."""
+"""The losses, as pure functions: cross-entropy to hard labels, the peers' or a human's; and the distance to soft ones."""
 
 from collections.abc import Callable
 from functools import partial
@@ -13,7 +13,7 @@ from peerseg.errors import check_between
 from peerseg.networks.choosing import choose
 
 
-def cross_supervision(logits: Tensor, labels: Tensor, counted: Tensor) -> Tensor:
+def cross_supervision(logits: Tensor, labels: Tensor, counted: Tensor, weights: Tensor | None = None) -> Tensor:
     """The inner sums of equations (2) and (3): ``1/K sum_k l(p, y_k) = -1/K sum_c V_c log p_c``, V the vote counts.
 
     The mean over the counted pixels of each image, then over the images; an image without counted pixels adds 0.
@@ -22,11 +22,12 @@ def cross_supervision(logits: Tensor, labels: Tensor, counted: Tensor) -> Tensor
         logits: (B, C, H, W) of the network that learns.
         labels: (K, B, H, W) uint8 of its K peers; a value that is no class casts no vote.
         counted: (B, H, W) bool, the pixels of the mean.
+        weights: (B, H, W), what the votes of each pixel count; 1 where None. The mean divides by the pixels all the same.
 
     Returns:
         A scalar.
     """
-    loss: Tensor = _Entropy.apply(logits, labels, counted)
+    loss: Tensor = _Entropy.apply(logits, labels, counted, weights)
     return loss
 
 
@@ -34,23 +35,23 @@ class _Entropy(torch.autograd.Function):
     """``cross_supervision`` with its gradient written out, which needs no more kept than the logits themselves."""
 
     @staticmethod
-    def forward(ctx: Any, logits: Tensor, labels: Tensor, counted: Tensor) -> Tensor:
+    def forward(ctx: Any, logits: Tensor, labels: Tensor, counted: Tensor, weights: Tensor | None) -> Tensor:
         """The mean of ``-1/K sum_c V_c log p_c``."""
-        ctx.save_for_backward(logits, labels, counted)
+        ctx.save_for_backward(logits, labels, counted, weights)
         log_p = torch.log_softmax(logits, dim=1, dtype=_exact(logits))
-        votes = count_votes(labels, counted, like=log_p)
+        votes = count_votes(labels, counted, like=log_p, weights=weights)
         return -((votes * log_p).sum(dim=(1, 2, 3)) / _votes_in_all(labels, counted)).sum()
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, None, None]:
+    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, None, None, None]:
         """``(K p - V) / K`` for each pixel: what the network believes, minus the mean of what its peers say."""
-        logits, labels, counted = ctx.saved_tensors
-        p = torch.softmax(logits, dim=1, dtype=_exact(logits))
-        votes = count_votes(labels, counted, like=p)
+        logits, labels, counted, weights = ctx.saved_tensors
+        p = probabilities(logits)
+        votes = count_votes(labels, counted, like=p, weights=weights)
         believed = p.mul_(votes.sum(dim=1, keepdim=True)).sub_(votes)
         share = slope / _votes_in_all(labels, counted)
-        return believed.mul_(share[:, None, None, None]).to(logits.dtype), None, None
+        return believed.mul_(share[:, None, None, None]).to(logits.dtype), None, None, None
 
 
 def _votes_in_all(labels: Tensor, counted: Tensor) -> Tensor:
@@ -59,13 +60,14 @@ def _votes_in_all(labels: Tensor, counted: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def count_votes(labels: Tensor, counted: Tensor, like: Tensor) -> Tensor:
+def count_votes(labels: Tensor, counted: Tensor, like: Tensor, weights: Tensor | None = None) -> Tensor:
     """How many peers chose each class.
 
     Args:
         labels: (K, B, H, W) uint8.
         counted: (B, H, W) bool; other pixels have no votes.
         like: (B, C, H, W), whose shape and type the result has.
+        weights: (B, H, W), what a vote counts; 1 where None.
 
     Returns:
         (B, C, H, W).
@@ -74,8 +76,52 @@ def count_votes(labels: Tensor, counted: Tensor, like: Tensor) -> Tensor:
     for answer in labels:
         voted = (answer < like.shape[1]) & counted
         index = torch.where(voted, answer, 0).long()
-        votes.scatter_add_(1, index[:, None], voted[:, None].to(votes.dtype))
+        worth = voted.to(votes.dtype) if weights is None else voted * weights.to(votes.dtype)
+        votes.scatter_add_(1, index[:, None], worth[:, None])
     return votes
+
+
+@torch.no_grad()
+def agreement(labels: Tensor) -> Tensor:
+    """How many of the peers say what most of them say.
+
+    Args:
+        labels: (K, B, H, W) uint8; 255 casts no vote.
+
+    Returns:
+        (B, H, W) in float32: the largest number of equal votes, as a share of the peers.
+    """
+    equal = [((labels == answer) & (answer < UNLABELED)).sum(dim=0) for answer in labels]
+    return torch.stack(equal).amax(dim=0) / len(labels)
+
+
+def consistency(logits: Tensor, target: Tensor, counted: Tensor, weights: Tensor | None = None) -> Tensor:
+    """``(softmax(z) - q)^2``: the mean over the classes, the counted pixels of each image, and the images.
+
+    Args:
+        logits: (B, C, H, W) of the network that learns.
+        target: (B, C, H, W) probabilities.
+        counted: (B, H, W) bool.
+        weights: (B,), what each image counts; 1 where None. The mean divides by the images all the same.
+
+    Returns:
+        A scalar.
+    """
+    distance = (probabilities(logits) - target).square().mean(dim=1) * counted
+    images = distance.sum(dim=(1, 2)) / counted.sum(dim=(1, 2)).clamp(min=1)
+    return (images if weights is None else images * weights).mean()
+
+
+def probabilities(logits: Tensor) -> Tensor:
+    """Softmax over the classes, in at least 32 bits.
+
+    Args:
+        logits: (B, C, H, W).
+
+    Returns:
+        The same shape.
+    """
+    return torch.softmax(logits, dim=1, dtype=_exact(logits))
 
 
 def supervision(logits: Tensor, masks: Tensor, hardest: int | None = None, certain: float = 0.7) -> Tensor:
@@ -109,8 +155,7 @@ def hard_pixels(logits: Tensor, masks: Tensor, hardest: int, certain: float) -> 
     """
     labeled = masks < UNLABELED
     target = torch.where(labeled, masks, 0).long()
-    probability = torch.softmax(logits, dim=1, dtype=_exact(logits))
-    probability = probability.gather(1, target[:, None])[:, 0].where(labeled, 1.0)
+    probability = probabilities(logits).gather(1, target[:, None])[:, 0].where(labeled, 1.0)
     # Reference: a whole sort there; one value of it is all that is needed. Without enough labels it is 1.
     limit = probability.flatten(1).kthvalue(min(hardest, masks[0].numel())).values.clamp(min=certain)
     return labeled & (probability <= limit[:, None, None])
@@ -145,7 +190,7 @@ def hard_labels(logits: Tensor, threshold: float = 0.0) -> Tensor:
     labels = choose(logits.detach())
     if threshold <= 0:
         return labels
-    sure = torch.softmax(logits.detach(), dim=1, dtype=_exact(logits)).amax(dim=1) > threshold
+    sure = probabilities(logits.detach()).amax(dim=1) > threshold
     return torch.where(sure, labels, 255)
 
 

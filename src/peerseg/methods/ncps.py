@@ -1,14 +1,12 @@
 """n-CPS, Algorithm 1 of the paper: every network learns the labels, and what its peers see in every image."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
 import torch
 from torch import Tensor
 
 from peerseg.data.batch import Batch
-from peerseg.data.labels import IGNORE
 from peerseg.methods.base import (
     Clock,
     Counted,
@@ -23,19 +21,8 @@ from peerseg.methods.base import (
 )
 from peerseg.methods.losses import cross_supervision, hard_labels, supervision_of
 from peerseg.methods.passes import label, learn
+from peerseg.methods.views import Reduction, Side, sides_of
 from peerseg.networks.base import SegmentationNetwork
-
-Reduction = Literal["concatenation", "sum"]
-
-
-@dataclass(frozen=True)
-class _Side:
-    """One side of the cross term: its images, the pixels that count, and its share of the term."""
-
-    name: str
-    images: Tensor
-    counted: Tensor
-    share: float
 
 
 class NCPS(Method):
@@ -89,7 +76,7 @@ class NCPS(Method):
     def losses(self, batch: Batch, exchange: Exchange, clock: Clock) -> Iterator[Loss]:
         """L_i = CE(f_i(x), y) + weight/(n-1) sum_{j != i} CE(f_i(x and u), argmax f_j); see ``Method.losses``."""
         weight = self.weight * clock.ramp(self.ramp)
-        sides, ahead = self._sides(batch), self._ahead(exchange.members)
+        sides, ahead = sides_of(batch, self.counted, self.reduction), self._ahead(exchange.members)
         labels = {(i, side.name): self._label(i, side, clock) for side in sides for i in ahead}
         for side in sides:
             kept = {i: self._learn(i, side, clock) for i in exchange.members if i not in ahead}
@@ -105,28 +92,16 @@ class NCPS(Method):
                 yield Loss(f"{side.name}{i + 1}", loss, completes=done)
                 del logits, loss  # the graph is done with: it must not live while the next one grows
 
-    def _sides(self, batch: Batch) -> tuple[_Side, _Side]:
-        assert batch.unlabeled is not None, "asked for in `wants`"
-        known, open_ = batch.inside & (batch.masks != IGNORE), batch.unlabeled.inside
-        if self.counted == "all":
-            known, open_ = torch.ones_like(known), torch.ones_like(open_)
-        total = len(batch.images) + len(batch.unlabeled.images)
-        shares = [1.0, 1.0] if self.reduction == "sum" else [len(batch.images) / total, len(open_) / total]
-        return (
-            _Side("labeled", batch.images, known, shares[0]),
-            _Side("unlabeled", batch.unlabeled.images, open_, shares[1]),
-        )
-
     def _ahead(self, members: Sequence[int]) -> Sequence[int]:
         """Which networks label in passes of their own; the others do while they learn, and their graphs wait."""
         if self.labels == "eval":
             return members
         return members[:-1] if self.lean else ()
 
-    def _learn(self, i: int, side: _Side, clock: Clock) -> Tensor:
+    def _learn(self, i: int, side: Side, clock: Clock) -> Tensor:
         return learn(self.network(i), side.images, clock, i, side.name)
 
-    def _label(self, i: int, side: _Side, clock: Clock) -> Tensor:
+    def _label(self, i: int, side: Side, clock: Clock) -> Tensor:
         place = (i, side.name)  # the learning pass's own, so that both draw the same dropout
         network, sure = self.network(i), self.threshold
         return label(network, side.images, clock, *place, mode=self.labels, threshold=sure, track=False)

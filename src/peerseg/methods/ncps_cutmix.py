@@ -1,12 +1,13 @@
 """n-CPS with CutMix, Algorithm 2 of the paper: peers label two images apart, and are learned from where both are mixed."""
 
 from collections.abc import Iterator, Sequence
-from typing import Literal, get_args
+from typing import get_args
 
 import torch
 from torch import Tensor
 
-from peerseg.data.batch import Batch, View
+from peerseg.data.batch import Batch
+from peerseg.data.loading import Mixed
 from peerseg.data.mixing import mix
 from peerseg.methods.base import (
     Clock,
@@ -20,11 +21,11 @@ from peerseg.methods.base import (
     check_peers,
     check_strength,
 )
+from peerseg.methods.losses import agreement as agreement_of
 from peerseg.methods.losses import cross_supervision, supervision_of
 from peerseg.methods.passes import label, learn
+from peerseg.methods.views import answer_both, mixed_view, of_all
 from peerseg.networks.base import SegmentationNetwork
-
-Partner = Literal["own", "same-image", "neighbor"]
 
 
 class NCPSCutMix(Method):
@@ -40,6 +41,7 @@ class NCPSCutMix(Method):
         partner: What is mixed in: "own": another draw from the pool (the paper); "same-image": another view of the
             image (the code); "neighbor": the batch's next image, which saves the second label pass.
         strong: Learn from views in other colors; the labels still come from the plain ones.
+        agreement: Let a pixel count by the share of the peers that agree on its label.
         hardest: Learn the labels of at least this many pixels of each image, the hardest ones (OHEM, as published for
             Cityscapes); null: of all pixels.
         certain: With `hardest`: pixels whose class has at most this probability count too.
@@ -54,13 +56,14 @@ class NCPSCutMix(Method):
         threshold: float = 0.0,
         labels: Mode = "eval",
         counted: Counted = "inside",
-        partner: Partner = "neighbor",
+        partner: Mixed = "neighbor",
         strong: bool = True,
+        agreement: bool = False,
         hardest: int | None = None,
         certain: float = 0.7,
     ) -> None:
         check_peers(len(networks))
-        check_choice("method.partner", partner, get_args(Partner))
+        check_choice("method.partner", partner, get_args(Mixed))
         check_choice("method.labels", labels, get_args(Mode))
         check_choice("method.counted", counted, get_args(Counted))
         check_strength(weight, ramp, threshold)
@@ -68,6 +71,7 @@ class NCPSCutMix(Method):
         self.supervision = supervision_of(hardest, certain)
         self.weight, self.ramp, self.threshold = weight, ramp, threshold
         self.labels, self.counted, self.partner, self.strong = labels, counted, partner, strong
+        self.agreement = agreement
 
     @property
     def wants(self) -> Wants:
@@ -77,44 +81,25 @@ class NCPSCutMix(Method):
     def losses(self, batch: Batch, exchange: Exchange, clock: Clock) -> Iterator[Loss]:
         """L_i = CE(f_i(x), y) + weight/(n-1) sum_{j != i} CE(f_i(CutMix(u_1, u_2)), y_j); see ``Method.losses``."""
         weight = self.weight * clock.ramp(self.ramp)
-        assert batch.unlabeled is not None, "asked for in `wants`"
-        assert batch.boxes is not None, "asked for in `wants`"
-        first, boxes = batch.unlabeled, batch.boxes
-        second = batch.partner or _neighbors(first)
-        mixed = mix(self._learned(first), self._learned(second), boxes)
-        inside = mix(first.inside, second.inside, boxes)
-        counted = inside if self.counted == "inside" else torch.ones_like(inside)
+        mixed = mixed_view(batch, strong=self.strong)
+        counted = of_all(mixed.inside, self.counted)
         # Reference: labels come first here, as in the original CPS; the n-CPS code labels last, so that its running
         # statistics end on unlabeled images. The gradients are the same.
-        answers = torch.stack(list(exchange({i: self._label(i, batch, boxes, clock) for i in exchange.members})))
+        answers = torch.stack(list(exchange({i: self._label(i, batch, clock) for i in exchange.members})))
         for i in exchange.members:
             peers = [j for j in range(self.count) if j != i]
-            logits = learn(self.network(i), mixed, clock, i, "mixed")
-            yield Loss(f"cross{i + 1}", weight * cross_supervision(logits, answers[peers], counted))
+            logits = learn(self.network(i), mixed.images, clock, i, "mixed")
+            shares = agreement_of(answers[peers]) if self.agreement else None
+            yield Loss(f"cross{i + 1}", weight * cross_supervision(logits, answers[peers], counted, shares))
             del logits  # its graph is done with: it must not live while the next one grows
             logits = learn(self.network(i), batch.images, clock, i, "labeled")
             yield Loss(f"supervised{i + 1}", self.supervision(logits, batch.masks), completes=(f"network {i + 1}",))
             del logits
 
-    def _learned(self, view: View) -> Tensor:
-        return view.strong[0] if self.strong else view.images
-
-    def _label(self, i: int, batch: Batch, boxes: Tensor, clock: Clock) -> Tensor:
+    def _label(self, i: int, batch: Batch, clock: Clock) -> Tensor:
         """Y_i = CutMix(argmax f_i(u_1), argmax f_i(u_2)); equal to the argmax of mixed logits, M being binary."""
-        assert batch.unlabeled is not None, "asked for in `wants`"
 
-        def answer(view: View, name: str) -> Tensor:
-            return label(self.network(i), view.images, clock, i, name, mode=self.labels, threshold=self.threshold)
+        def answer(images: Tensor, view: str) -> Tensor:
+            return label(self.network(i), images, clock, i, view, mode=self.labels, threshold=self.threshold)
 
-        first = answer(batch.unlabeled, "unlabeled")
-        second = first[_pairs(len(first))] if batch.partner is None else answer(batch.partner, "partner")
-        return mix(first, second, boxes)
-
-
-def _pairs(count: int) -> Tensor:
-    return torch.arange(count) ^ 1
-
-
-def _neighbors(view: View) -> View:
-    order = _pairs(len(view.images))
-    return View(view.images[order], view.inside[order], tuple(strong[order] for strong in view.strong))
+        return mix(*answer_both(batch, answer), batch.boxes[0])

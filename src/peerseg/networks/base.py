@@ -84,3 +84,22 @@ class SegmentationNetwork(nn.Module, ABC):
             (B, classes, H, W).
         """
         return self.classify(self.decode(self.encode(x)), (x.shape[2], x.shape[3]))
+
+
+@torch.no_grad()
+def widths(network: SegmentationNetwork) -> tuple[int, int]:
+    """The channels of the feature that is classified, and of the logits, found by a look at a blank image.
+
+    Args:
+        network: Left as it was.
+
+    Returns:
+        (D, classes).
+    """
+    training, side = network.training, 4 * network.stride
+    network.eval()
+    blank = torch.zeros(1, len(network.mean), side, side, dtype=network.mean.dtype, device=network.mean.device)
+    feature = network.decode(network.encode(blank))
+    classes = network.classify(feature, (side, side)).shape[1]
+    network.train(training)
+    return feature.shape[1], classes

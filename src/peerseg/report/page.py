@@ -16,7 +16,6 @@ from peerseg.report.panels import panels, write_sheet
 from peerseg.report.pictures import data_uri
 from peerseg.report.table import class_table, mean_table
 from peerseg.runs import LOSSES, METRICS, RunFolder, disk_errors, write_text
-from peerseg.training import checkpoint
 
 SHOWN = 6  # images in the pictures
 
@@ -48,7 +47,7 @@ def report_study(
     ensemble = Ensemble(study.runs[arm][seeds[0]].path, "last", moved)
     dataset = build_dataset(ensemble.settings)
     names, pictures = panels(ensemble, dataset, dataset.split().val[:SHOWN])
-    answers = {each: _vote(runs[seeds[0]]) for each, runs in study.runs.items()}
+    answers = {each: study.answer(each) for each in study.runs}
     page = _template().render(
         title=title,
         verdict=verdict,
@@ -86,13 +85,6 @@ def report_run(run: RunFolder, moved: Mapping[str, Any] | None = None) -> Path:
     method = str(run.settings()["method"]["name"])
     study = Study({method: {seed: run}}, {method: {seed: metrics_of(run)}})
     return report_study(study, run.path / "report.html", title=f"peerseg: {run.path.name}", moved=moved)
-
-
-def _vote(run: RunFolder) -> str:
-    """The vote that chose the run's best checkpoint."""
-    found = checkpoint.find(run.path / "checkpoints", "last")
-    assert found is not None, "a finished run has a last checkpoint"
-    return str(found.state["vote"])
 
 
 def _charts(study: Study, answers: Mapping[str, str]) -> list[str]:

@@ -115,6 +115,42 @@ def load_method(path: Path, method: Method) -> None:
         path: The checkpoint's folder.
         method: Filled in place; it must have the same networks.
     """
+    state = _read_networks(path, method)
+    if (path / REST).exists():
+        state |= read_weights(path / REST)
+    _refuse_others(path, state, method.state_dict())
+    method.load_state_dict(state)
+
+
+def load_networks(path: Path, method: Method) -> None:
+    """Begin with the networks of another run.
+
+    Args:
+        path: The folder of one of its checkpoints.
+        method: Its networks are filled in place; whatever else it keeps stays.
+    """
+    state = _read_networks(path, method)
+    own = {name: tensor for name, tensor in method.state_dict().items() if name.startswith("networks.")}
+    _refuse_others(path, state, own)
+    method.load_state_dict(state, strict=False)
+
+
+def newest(run: Path) -> Path:
+    """The newest checkpoint of a run.
+
+    Args:
+        run: Its folder.
+
+    Returns:
+        The checkpoint's folder.
+    """
+    found = find(run / "checkpoints", "last")
+    if found is None:
+        raise PeersegError(f"{str(run)!r} holds no checkpoint: expected a run folder")
+    return found.path
+
+
+def _read_networks(path: Path, method: Method) -> dict[str, Tensor]:
     networks = sorted(path.glob("network*.safetensors"))
     if len(networks) != method.count:
         raise PeersegError(
@@ -124,9 +160,10 @@ def load_method(path: Path, method: Method) -> None:
     for k in range(method.count):
         part = read_weights(path / f"network{k + 1}.safetensors")
         state |= {f"networks.{k}.{name}": tensor for name, tensor in part.items()}
-    if (path / REST).exists():
-        state |= read_weights(path / REST)
-    own = method.state_dict()
+    return state
+
+
+def _refuse_others(path: Path, state: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> None:
     for name in sorted(own.keys() | state.keys()):
         if name not in state or name not in own or own[name].shape != state[name].shape:
             there = tuple(state[name].shape) if name in state else "missing"
@@ -135,7 +172,6 @@ def load_method(path: Path, method: Method) -> None:
                 f"{str(path)!r} does not fit: {name!r} is {there} there and {here} here; expected the same network, classes "
                 "and method as in the run's config.yaml"
             )
-    method.load_state_dict(state)
 
 
 def load_optimizer(path: Path) -> dict[str, Any]:

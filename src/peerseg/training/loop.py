@@ -91,7 +91,8 @@ def _learn(task: Task, record: Record, batch: Batch, clock: Clock) -> None:
         now = replace(clock, part=clock.part * task.parts + part)
         with task.placement.learning():
             for loss in task.method.losses(piece, task.placement.exchange, now):
-                record.loss(loss.name, float(loss.value.detach().mean()) / task.parts, clock, batch.files)
+                if loss.gradient is None:
+                    record.loss(loss.name, float(loss.value.detach()) / task.parts, clock, batch.files)
                 back_propagate(loss, task.placement.share / task.parts)
     task.placement.reduce(task.optimization.parameters())
     rate = task.optimization.step(clock)

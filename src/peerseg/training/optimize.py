@@ -84,7 +84,7 @@ class Optimization:
         factor = poly(clock.step, clock.steps, self._power)
         for optimizer in self._optimizers.values():
             for group in optimizer.param_groups:
-                group["lr"] = self._rate * group["scale"] * factor
+                group["lr"] = group["first_rate"] * factor
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
         return self._rate * factor
@@ -110,7 +110,8 @@ def _split(groups: Sequence[ParameterGroup], rate: float, decay: float) -> list[
         for decays in (True, False):
             chosen = [p for p in group.parameters if (p.ndim == CONVOLUTION) == decays and p.requires_grad]
             if chosen:
-                wanted = {"params": chosen, "lr": rate * group.scale, "scale": group.scale}
+                first = group.scale * (rate if group.rate is None else group.rate)
+                wanted = {"params": chosen, "lr": first, "first_rate": first}
                 made.append(wanted | {"weight_decay": decay if decays else 0.0})
     return made
 
