@@ -103,4 +103,6 @@ def test_help_and_import_leave_torch_alone() -> None:
     done = subprocess.run([sys.executable, "-W", "error", "-c", HELP], capture_output=True, text=True, check=True)
     lines = [line for line in done.stdout.splitlines() if line.startswith("HEAVY")]
 
-    assert lines == [f"HEAVY {words}" for words in ([], ["demo"], ["train"], ["evaluate"], ["predict"], ["compare"], ["split"])]
+    assert lines == [
+        f"HEAVY {words}" for words in ([], ["demo"], ["train"], ["evaluate"], ["predict"], ["compare"], ["split"])
+    ]

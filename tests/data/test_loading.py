@@ -23,7 +23,8 @@ from peerseg.data.dataset import Split
 from peerseg.data.files import read_image
 from peerseg.data.folder import ImageFolder
 from peerseg.data.labels import IGNORE, UNLABELED
-from peerseg.data.loading import BatchStream, Partner, ViewSettings, Wants, stream_batches
+from peerseg.data.loading import BatchStream, Partner, ViewSettings, Wants
+from peerseg.data.streaming import stream_batches
 from peerseg.data.views import draw_geometry, standardize, view_image
 from peerseg.errors import PeersegError
 

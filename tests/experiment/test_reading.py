@@ -35,12 +35,11 @@ def test_a_recipe_s_name_wins_over_a_file_of_that_name(tmp_path: Path, monkeypat
         ("demmo", "'demmo' is no recipe and no file; did you mean 'demo'?"),
         (
             "qqqq",
-            "'qqqq' is no recipe and no file; known: cityscapes, cityscapes-cutmix, demo, folder, voc, voc-cutmix",
+            f"'qqqq' is no recipe and no file; known: {', '.join(recipe_names())}",
         ),
         (
             "mine.yaml",
-            "the recipe file 'mine.yaml' does not exist; recipes that come along: cityscapes, cityscapes-cutmix, demo, "
-            "folder, voc, voc-cutmix",
+            f"the recipe file 'mine.yaml' does not exist; recipes that come along: {', '.join(recipe_names())}",
         ),
     ],
 )

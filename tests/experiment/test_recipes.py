@@ -7,8 +7,9 @@ import pytest
 
 from fakes import write_cityscapes, write_voc
 from peerseg.errors import PeersegError
+from peerseg.experiment.reading import protocol_overrides
 from peerseg.experiment.running import start
-from peerseg.experiment.settings import Settings, settings_of
+from peerseg.experiment.settings import Settings, differing, settings_of
 
 RECIPES = ("voc", "voc-cutmix", "cityscapes", "cityscapes-cutmix")
 STEPS = {
@@ -120,3 +121,55 @@ def test_two_steps_on_fakes_with_small_crop_batch_and_encoder_and_nothing_else_c
     rows = run.rows("metrics.csv")
     assert [row["vote"] for row in rows] == ["single", "net2", "net3", "mc", "sv", "hv"]
     assert all(float(row["miou"]) >= 0 for row in rows)
+
+
+OWN = {
+    "voc-mean-teacher": "mean-teacher",
+    "voc-cutmix-seg": "cutmix-seg",
+    "voc-cct": "cct",
+    "voc-gct": "gct",
+    "voc-fixmatch": "fixmatch",
+    "voc-unimatch": "unimatch",
+    "voc-reco": "reco",
+    "voc-dmt": "dmt",
+}
+SMALL = {"network.encoder": "efficientnet_lite0", "loader.crop": 64, "loader.workers": 0, "steps": 2}
+
+
+@pytest.mark.parametrize("recipe", OWN)
+def test_two_steps_of_a_compared_method_with_the_settings_of_its_paper(recipe: str, tmp_path: Path) -> None:
+    root = write_voc(tmp_path / "data", val=1)
+    small = {"data.root": str(root), "loader.batch": 2, "loader.unlabeled_batch": 2, **SMALL}
+    settings, notes = settings_of(recipe, small | ({"method.rounds": 1} if recipe == "voc-dmt" else {}))
+    assert notes == ()
+    assert settings.method["name"] == OWN[recipe]
+    assert float(start(settings, tmp_path / "run").rows("metrics.csv")[0]["miou"]) >= 0
+
+
+@pytest.mark.parametrize("protocol", ["product", "code"])
+@pytest.mark.parametrize("name", sorted(OWN.values()))
+def test_the_common_settings_are_the_recipe_of_the_data_and_the_method_s_own(name: str, protocol: str) -> None:
+    settings = made("voc", protocol, method__name=name, method__count=2)
+    common = made("voc", protocol)
+    assert (settings.optimizer, settings.loader, settings.steps) == (common.optimizer, common.loader, common.steps)
+    stated = protocol_overrides(protocol, name)
+    assert stated
+    assert {f"method.{key}": settings.method[key] for key in settings.method if f"method.{key}" in stated} == stated
+    assert "weight" not in settings.method or settings.method["weight"] != 1.5, "that of n-CPS is its own"
+
+
+def test_hard_pixels_carry_over_to_every_method() -> None:
+    for name in sorted(OWN.values()):
+        assert made("cityscapes", method__name=name, method__count=2).method["hardest"] == 50000
+
+
+def test_the_strong_preset_differs_from_the_default_in_its_options_alone() -> None:
+    strong, plain = (settings_of(name, {"data.root": "x"})[0] for name in ("ncps-strong", "folder"))
+    assert differing(strong.as_dict(), plain.as_dict()) == ["networks", "method.agreement"]
+    assert [own["architecture"] for own in strong.networks] == ["DeepLabV3Plus", "FPN", "Unet"]
+
+
+def test_the_strong_preset_trains(folder: Path, tmp_path: Path) -> None:
+    small = {"data.root": str(folder), "loader.crop": 32, "loader.batch": 2, "loader.workers": 0, "steps": 2}
+    run = start(settings_of("ncps-strong", small)[0], tmp_path / "run")
+    assert [row["vote"] for row in run.rows("metrics.csv")] == ["single", "net2", "net3", "mc", "sv", "hv"]

@@ -57,15 +57,9 @@ def build(settings: Settings, watch: Watch | None = None) -> Built:
     check_disjoint(split)
     inspection = inspect(dataset, split, watch)
     channels = dataset.image(split.labeled[0]).shape[2]
-    colors = None
-    if loader.normalization == "data" and "mean" not in settings.network:
-        raise PeersegError(
-            f"loader.normalization is 'data', but the network {settings.network['name']!r} takes no mean and std: "
-            "set loader.normalization to 'network'"
-        )
-    if loader.normalization == "data" or channels != 3:
-        colors = color_statistics(dataset, watch(split.labeled, "reading colors") if watch else split.labeled)
-    method = build_method(settings, len(dataset.label_space), channels, colors)
+    method = build_method(
+        settings, len(dataset.label_space), channels, _colors(settings, dataset, split, channels, watch)
+    )
     if settings.start is not None:
         checkpoint.load_networks(checkpoint.newest(settings.start), method)
     _check_crop(loader, method)
@@ -93,6 +87,21 @@ def build(settings: Settings, watch: Watch | None = None) -> Built:
         },
     )
     return Built(task, split, (*dataset.notes, *inspection.notes))
+
+
+def _colors(
+    settings: Settings, dataset: SegmentationDataset, split: Split, channels: int, watch: Watch | None
+) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
+    """What images are normalized by, where the networks do not bring it."""
+    own = LoaderPlan(**settings.loader).normalization == "data"
+    if own and "mean" not in settings.network:
+        raise PeersegError(
+            f"loader.normalization is 'data', but the network {settings.network['name']!r} takes no mean and std: "
+            "set loader.normalization to 'network'"
+        )
+    if not own and channels == 3:
+        return None
+    return color_statistics(dataset, watch(split.labeled, "reading colors") if watch else split.labeled)
 
 
 def _stream(

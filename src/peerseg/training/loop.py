@@ -11,7 +11,8 @@ import torch
 
 from peerseg.data.batch import Batch, cut
 from peerseg.data.dataset import SegmentationDataset
-from peerseg.data.loading import BatchStream, stream_batches
+from peerseg.data.loading import BatchStream
+from peerseg.data.streaming import stream_batches
 from peerseg.errors import PeersegError, StoppedError
 from peerseg.inference.evaluate import evaluate
 from peerseg.inference.protocol import Protocol
@@ -91,8 +92,7 @@ def _learn(task: Task, record: Record, batch: Batch, clock: Clock) -> None:
         now = replace(clock, part=clock.part * task.parts + part)
         with task.placement.learning():
             for loss in task.method.losses(piece, task.placement.exchange, now):
-                if loss.gradient is None:
-                    record.loss(loss.name, float(loss.value.detach()) / task.parts, clock, batch.files)
+                record.loss(loss, task.parts, clock, batch.files)
                 back_propagate(loss, task.placement.share / task.parts)
     task.placement.reduce(task.optimization.parameters())
     rate = task.optimization.step(clock)

@@ -9,7 +9,7 @@ from tqdm import tqdm
 
 from peerseg.errors import PeersegError
 from peerseg.inference.evaluate import Scores
-from peerseg.methods.base import Clock
+from peerseg.methods.base import Clock, Loss
 from peerseg.runs import LOSSES, METRICS, Row, RunFolder
 
 EVERY = 10  # steps between rows of losses
@@ -32,21 +32,24 @@ class Record:
         self._bar = tqdm(total=steps, initial=start, desc=name, unit="step", disable=None, dynamic_ncols=True)
         self._board = _tensorboard(run, start)
 
-    def loss(self, name: str, value: float, clock: Clock, files: tuple[str, ...]) -> None:
+    def loss(self, loss: Loss, parts: int, clock: Clock, files: tuple[str, ...]) -> None:
         """Note one loss of a step, or of a part of one; stop where it is no number.
 
         Args:
-            name: Of the loss.
-            value: Its value; those of one name are added up.
+            loss: Those of one name are added up; a feature with its gradient has no value to note.
+            parts: How many parts the batch is learned from in.
             clock: The step.
             files: Of the batch, for the message.
         """
+        if loss.gradient is not None:
+            return
+        value = float(loss.value.detach()) / parts
         if not math.isfinite(value):
             raise PeersegError(
-                f"the loss {name!r} is {value} at step {clock.step + 1}, from the files {', '.join(map(repr, files))}: look at "
-                "them, or lower optimizer.rate; the checkpoint before is kept"
+                f"the loss {loss.name!r} is {value} at step {clock.step + 1}, from the files {', '.join(map(repr, files))}: look "
+                "at them, or lower optimizer.rate; the checkpoint before is kept"
             )
-        self._losses[name] = self._losses.get(name, 0.0) + value
+        self._losses[loss.name] = self._losses.get(loss.name, 0.0) + value
 
     def step(self, clock: Clock, rate: float) -> None:
         """Note that a step is done.
