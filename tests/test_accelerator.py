@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from machine import AS_IT_IS
+from peerseg.experiment.tables import METHODS
 
 TINY = ["--data.count", "40", "--data.labeled", "8", "--data.val", "8", "--steps", "20", "--evaluation.every", "10"]
 LITE = ["--network.encoder", "efficientnet_lite0", "--network.weights", "imagenet"]
@@ -54,3 +55,15 @@ def test_a_run_ends_with_the_same_bits_stopped_or_not(tmp_path: Path, network: s
     scores = json.loads(_peerseg("evaluate", str(whole), "--checkpoint", "last", "--json"))
     rows = [line.split(",") for line in (whole / "metrics.csv").read_text().splitlines()]
     assert {vote: float(miou) for step, vote, miou, *_ in rows[1:] if step == "20"} == scores["miou"]
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("_accelerated")
+@pytest.mark.parametrize("method", sorted(METHODS.keys() - {"ncps", "ncps-cutmix"}))
+def test_every_method_learns_there_with_the_same_bits_in_every_run(tmp_path: Path, method: str) -> None:
+    more = ["--method.rounds", "1"] if method == "dmt" else []
+    more += ["--method.adversarial", "1"] if method == "cct" else []
+    settings = [*TINY, "--method.name", method, "--method.count", "2", *more]
+    for name in ("one", "other"):
+        _peerseg("train", "demo", "--out", str(tmp_path / name), *settings)
+    assert _weights(tmp_path / "one") == _weights(tmp_path / "other")

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from oracle import algorithm_2, batch, networks, passes
+from oracle import algorithm_2, batch, cross_entropy, gradients, networks, passes
 from peerseg.data.batch import View
 from peerseg.data.mixing import mix
 from peerseg.errors import PeersegError
@@ -135,3 +135,21 @@ def test_pixels_count_by_the_share_of_peers_that_agree() -> None:
             log_p = torch.log_softmax(logits[b, :, row, column], 0)
             wanted += 1.5 * share * float(-log_p[said].mean()) / int(inside[b].sum()) / 4
     assert float(values["cross1"]) == pytest.approx(wanted, rel=1e-6)
+
+
+def test_networks_may_learn_labeled_images_of_their_own() -> None:
+    given = batch(labeled=4)
+    method = NCPSCutMix(networks(2, dropout=0), weight=0, apart=True)
+    for loss in method.losses(given, Together(2), CLOCK):
+        loss.value.backward()
+    for k, network in enumerate(networks(2, dropout=0)):
+        own = slice(2 * k, 2 * k + 2)
+        cross_entropy(network(given.images[own]), given.masks[own], given.masks[own] < 254).backward()
+        wanted, got = gradients(network), gradients(method.network(k))
+        assert (got - wanted).abs().max() <= 1e-12 * wanted.abs().max()
+
+
+def test_labeled_images_that_cannot_be_divided_are_refused() -> None:
+    method = NCPSCutMix(networks(3), apart=True)
+    with pytest.raises(PeersegError, match=r"4 labeled images cannot be divided among 3 networks: set loader\.batch"):
+        list(method.losses(batch(labeled=4), Together(3), CLOCK))

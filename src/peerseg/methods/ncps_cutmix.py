@@ -9,6 +9,7 @@ from torch import Tensor
 from peerseg.data.batch import Batch
 from peerseg.data.loading import Mixed
 from peerseg.data.mixing import mix
+from peerseg.errors import PeersegError
 from peerseg.methods.base import (
     Clock,
     Counted,
@@ -42,6 +43,7 @@ class NCPSCutMix(Method):
             image (the code); "neighbor": the batch's next image, which saves the second label pass.
         strong: Learn from views in other colors; the labels still come from the plain ones.
         agreement: Let a pixel count by the share of the peers that agree on its label.
+        apart: Let each network learn labeled images of its own: the labeled batch is divided among them.
         hardest: Learn the labels of at least this many pixels of each image, the hardest ones (OHEM, as published for
             Cityscapes); null: of all pixels.
         certain: With `hardest`: pixels whose class has at most this probability count too.
@@ -59,6 +61,7 @@ class NCPSCutMix(Method):
         partner: Mixed = "neighbor",
         strong: bool = True,
         agreement: bool = False,
+        apart: bool = False,
         hardest: int | None = None,
         certain: float = 0.7,
     ) -> None:
@@ -71,7 +74,7 @@ class NCPSCutMix(Method):
         self.supervision = supervision_of(hardest, certain)
         self.weight, self.ramp, self.threshold = weight, ramp, threshold
         self.labels, self.counted, self.partner, self.strong = labels, counted, partner, strong
-        self.agreement = agreement
+        self.agreement, self.apart = agreement, apart
 
     @property
     def wants(self) -> Wants:
@@ -92,9 +95,21 @@ class NCPSCutMix(Method):
             shares = agreement_of(answers[peers]) if self.agreement else None
             yield Loss(f"cross{i + 1}", weight * cross_supervision(logits, answers[peers], counted, shares))
             del logits  # its graph is done with: it must not live while the next one grows
-            logits = learn(self.network(i), batch.images, clock, i, "labeled")
-            yield Loss(f"supervised{i + 1}", self.supervision(logits, batch.masks), completes=(f"network {i + 1}",))
+            images, masks = self._own(i, batch)
+            logits = learn(self.network(i), images, clock, i, "labeled")
+            yield Loss(f"supervised{i + 1}", self.supervision(logits, masks), completes=(f"network {i + 1}",))
             del logits
+
+    def _own(self, i: int, batch: Batch) -> tuple[Tensor, Tensor]:
+        """The labeled images that network i learns, and their masks."""
+        if not self.apart:
+            return batch.images, batch.masks
+        if len(batch.images) % self.count:
+            raise PeersegError(
+                f"{len(batch.images)} labeled images cannot be divided among {self.count} networks: set loader.batch to a "
+                "multiple of that (for each of loader.parts), or method.apart to false"
+            )
+        return batch.images.chunk(self.count)[i], batch.masks.chunk(self.count)[i]
 
     def _label(self, i: int, batch: Batch, clock: Clock) -> Tensor:
         """Y_i = CutMix(argmax f_i(u_1), argmax f_i(u_2)); equal to the argmax of mixed logits, M being binary."""
