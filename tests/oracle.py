@@ -143,7 +143,7 @@ def batch(*, labeled: int = 2, unlabeled: int = 4, classes: int = 3, side: int =
         inside[-1, 9:] = False
         labels = torch.randint(0, classes, inside.shape, generator=random, dtype=torch.uint8)
         labels[:, 3] = 255
-        confidence = torch.randint(80, 255, inside.shape, generator=random, dtype=torch.uint8)
+        confidence = 0.3 + 0.7 * torch.rand(inside.shape, generator=random)
         return View(images(unlabeled), inside, (images(unlabeled), images(unlabeled)), labels, confidence)
 
     masks = torch.randint(0, classes, (labeled, side, side), generator=random, dtype=torch.uint8)

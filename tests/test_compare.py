@@ -108,8 +108,49 @@ def test_names_that_are_none_are_refused(methods: list[str], words: str, tmp_pat
         compare("demo", methods, [0], tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"seeds": [0, 0]}, "--seeds is 0,0, expected different numbers"),
+        ({"steps": 0}, "--steps is 0, expected 1 or more"),
+        ({"overrides": {"method.weight": 1.0}}, r"--method\.weight is each method's own in a comparison"),
+        ({"overrides": {"seed": 1}}, "--seed is each method's own"),
+        ({"overrides": {"loader.unlabeled_batch": 4}}, r"--loader\.unlabeled_batch would make passes unequal"),
+    ],
+)
+def test_what_would_be_unfair_is_refused(more: dict[str, Any], words: str, tmp_path: Path) -> None:
+    with pytest.raises(PeersegError, match=words):
+        compare("demo", ["cps"], **{"seeds": [0], "out": tmp_path, **more})
+
+
+@pytest.mark.parametrize("recipe", ["demo", "voc", "voc-cutmix", "cityscapes-cutmix", "ncps-strong"])
+def test_every_contender_has_what_we_recommend_whatever_the_recipe_has(recipe: str) -> None:
+    for name in ("mean-teacher", "cps", "ncps", "ncps-cutmix"):
+        settings = contenders()[name].settle(recipe, {"data.root": "x"} if recipe != "demo" else {}, 100)
+        assert (settings.method["labels"], settings.method["counted"], settings.method["ramp"]) == (
+            "eval",
+            "inside",
+            0.4,
+        )
+        assert settings.method.get("partner", "neighbor") == "neighbor"
+        assert settings.networks == ()
+    weight = contenders()["ncps"].settle(recipe, {"data.root": "x"} if recipe != "demo" else {}, 100).method["weight"]
+    assert weight == (6.0 if recipe.startswith("city") else 1.5)
+
+
+def test_evaluations_may_be_more_or_fewer() -> None:
+    assert contenders()["cps"].settle("demo", {"evaluation.every": 7}, 100).evaluation["every"] == 7
+
+
+def test_a_folder_does_not_hide_a_recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "demo").mkdir()
+    monkeypatch.chdir(tmp_path)
+    found = compare("demo", ["supervised"], [0], tmp_path / "out", steps=1, overrides=SMALLER)
+    assert found.equal_steps.runs["supervised"][0].settings()["data"]["name"] == "shapes"
+
+
 def test_different_networks_are_known_for_the_networks_that_come_along() -> None:
-    contender = Contender("ncps-strong", {"method.count": 3}, (6, 3), networks={"library": []})
+    contender = Contender("ncps-strong", {"method.name": "ncps", "method.count": 3}, (6, 3), networks={"library": []})
     with pytest.raises(
         PeersegError, match=r"ncps-strong has no different networks for network\.name 'small', expected"
     ):

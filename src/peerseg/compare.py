@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from peerseg.errors import PeersegError, nearest
+from peerseg.experiment.reading import protocol_overrides, recipe_names
 from peerseg.experiment.results import Difference, Study
 from peerseg.experiment.running import say
 from peerseg.experiment.settings import Settings, settings_of
@@ -57,16 +58,20 @@ class Contender:
             The settings; their steps are those of a stage.
         """
         each = max(1, steps // self.stages)
-        own = {**overrides, **self.settings, "steps": each, "evaluation.every": max(1, each // EVALUATIONS)}
-        if self.networks is not None:
-            network = settings_of(recipe, own)[0].network["name"]
-            if network not in self.networks:
-                raise PeersegError(
-                    f"{self.name} has no different networks for network.name {network!r}, expected one of "
-                    f"{', '.join(self.networks)}: leave it out, or write a recipe with `networks`"
-                )
-            own["networks"] = self.networks[network]
+        fair = protocol_overrides("product", self.settings["method.name"])
+        own = {"evaluation.every": max(1, each // EVALUATIONS), **overrides, **fair, **self.settings, "steps": each}
+        own["networks"] = self._networks(settings_of(recipe, own | {"networks": None})[0].network["name"])
         return settings_of(recipe, own)[0]
+
+    def _networks(self, name: str) -> list[dict[str, Any]] | None:
+        if self.networks is None:
+            return None
+        if name not in self.networks:
+            raise PeersegError(
+                f"{self.name} has no different networks for network.name {name!r}, expected one of {', '.join(self.networks)}: "
+                "leave it out, or write a recipe with `networks`"
+            )
+        return self.networks[name]
 
 
 @dataclass(frozen=True)
@@ -154,16 +159,12 @@ def compare(
     Returns:
         The comparison.
     """
-    known = contenders()
-    unknown = next((name for name in methods if name not in known), None)
-    if unknown is not None:
-        raise PeersegError(f"--methods names {unknown!r}; {nearest(unknown, known)}")
-    if len(set(methods)) != len(methods) or not methods:
-        raise PeersegError(f"--methods is {','.join(methods)!r}, expected different names such as supervised,cps,ncps")
-    chosen = tuple(known[name] for name in methods)
-    folder = Path(data).is_dir()
-    recipe, over = "folder" if folder else data, ({"data.root": data} if folder else {}) | dict(overrides or {})
-    steps = steps or settings_of(recipe, over)[0].steps
+    chosen, over = _chosen(methods), dict(overrides or {})
+    _refuse_unfair(seeds, steps, over)
+    recipe = data
+    if data not in recipe_names() and Path(data).is_dir():
+        recipe, over = "folder", {"data.root": data} | over
+    steps = settings_of(recipe, over)[0].steps if steps is None else steps
     most = max(contender.compute for contender in chosen)
     longer = {one.name: round(steps * most / one.compute) for one in chosen}
     arms = {f"{one.name}-{n}": one.settle(recipe, over, n) for one in chosen for n in (steps, longer[one.name])}
@@ -182,6 +183,32 @@ def compare(
         (out / name).mkdir(exist_ok=True)
         report_study(part, out / name / "report.html", title=f"peerseg compare: {name.replace('-', ' ')}")
     return found
+
+
+def _chosen(names: Sequence[str]) -> tuple[Contender, ...]:
+    known = contenders()
+    unknown = next((name for name in names if name not in known), None)
+    if unknown is not None:
+        raise PeersegError(f"--methods names {unknown!r}; {nearest(unknown, known)}")
+    if len(set(names)) != len(names):
+        raise PeersegError(f"--methods is {','.join(names)!r}, expected different names such as supervised,cps,ncps")
+    return tuple(known[name] for name in names)
+
+
+def _refuse_unfair(seeds: Sequence[int], steps: int | None, overrides: Mapping[str, Any]) -> None:
+    if len(set(seeds)) != len(seeds):
+        raise PeersegError(f"--seeds is {','.join(map(str, seeds))}, expected different numbers such as 0,1,2")
+    if steps is not None and steps < 1:
+        raise PeersegError(f"--steps is {steps}, expected 1 or more")
+    own = next(
+        (name for name in overrides if name.startswith("method.") or name in ("steps", "seed", "networks")), None
+    )
+    if own is not None:
+        raise PeersegError(f"--{own} is each method's own in a comparison: leave it out")
+    if overrides.get("loader.unlabeled_batch") is not None:
+        raise PeersegError(
+            "--loader.unlabeled_batch would make passes unequal, by which compute is counted: leave it out"
+        )
 
 
 def _part(study: Study, arms: Mapping[str, str]) -> Study:

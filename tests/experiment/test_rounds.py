@@ -1,5 +1,6 @@
 """The rounds of DMT: ordinary runs in the run's own folder, labels of the surest pixels, resumed where they stopped."""
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -10,12 +11,12 @@ import pytest
 from safetensors.torch import load_file
 
 from conftest import TINY
-from peerseg.data.stored import read_stored
-from peerseg.errors import PeersegError
+from peerseg.data.stored import FACTS, StoredLabels, surety_of
+from peerseg.errors import PeersegError, StoppedError
 from peerseg.experiment import running
 from peerseg.experiment.build import build, build_dataset
 from peerseg.experiment.ensemble import Ensemble
-from peerseg.experiment.rounds import limits_of
+from peerseg.experiment.rounds import limits_of, store
 from peerseg.experiment.running import ensure, start
 from peerseg.experiment.settings import Settings, settings_of
 from peerseg.runs import RunFolder
@@ -60,18 +61,18 @@ def test_the_run_answers_as_any_other(run: Path) -> None:
 
 
 def test_each_round_takes_more_of_the_surest_pixels_of_every_class(run: Path, settings: Settings) -> None:
-    ids = build_dataset(settings).split().unlabeled
+    dataset = build_dataset(settings)
     for name, teacher, share in (("labels-a1", "b0", 0.5), ("labels-b1", "a1", 0.5), ("labels-a2", "b1", 1.0)):
-        ensemble, kept, dropped = Ensemble(run / "rounds" / teacher, "last"), {}, {}
-        for id in ids:
-            labels, confidence = read_stored(run / "rounds" / name, id)
-            found = ensemble.predict(build_dataset(settings).image(id))
-            assert np.array_equal(np.floor(found.confidence * 255), confidence)
+        ensemble, stored = Ensemble(run / "rounds" / teacher, "last"), StoredLabels(run / "rounds" / name)
+        kept: dict[int, list[int]] = {}
+        dropped: dict[int, list[int]] = {}
+        for id in dataset.split().unlabeled:
+            labels, found = stored.read(id)[0], ensemble.predict(dataset.image(id))
             assert np.array_equal(labels[labels < 255], found.labels[labels < 255])
             for c in np.unique(found.labels):
-                there = found.labels == c
-                kept.setdefault(c, []).extend(confidence[there & (labels < 255)])
-                dropped.setdefault(c, []).extend(confidence[there & (labels == 255)])
+                surety = surety_of(found.confidence)
+                kept.setdefault(c, []).extend(surety[(found.labels == c) & (labels < 255)].tolist())
+                dropped.setdefault(c, []).extend(surety[(found.labels == c) & (labels == 255)].tolist())
         for c, values in kept.items():
             total = len(values) + len(dropped[c])
             assert len(values) >= share * total
@@ -86,7 +87,7 @@ def test_a_round_goes_on_with_its_network(run: Path, settings: Settings) -> None
     assert all(bool((own[name] == tensor).all()) for name, tensor in weights(run / "rounds/a0").items())
 
 
-@pytest.mark.parametrize("lost", ["rounds/a1/checkpoints", "rounds/labels-b1/finished.json", "checkpoints"])
+@pytest.mark.parametrize("lost", ["rounds/a1/checkpoints", "rounds/labels-b1/" + FACTS, "checkpoints"])
 def test_what_was_lost_is_made_again_and_nothing_else(
     run: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch, lost: str
 ) -> None:
@@ -106,6 +107,61 @@ def test_what_was_lost_is_made_again_and_nothing_else(
     after = weights(run)
     assert trained == (["a1", run.name] if lost == "rounds/a1/checkpoints" else [run.name])
     assert all(bool((after[name] == tensor).all()) for name, tensor in before.items())
+
+
+def test_labeling_goes_on_where_it_stopped(run: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, seen = run / "rounds/labels-a1", []
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    (folder / FACTS).unlink()
+    next(folder.glob("*.png")).unlink()
+    store(run / "rounds/b0", settings, folder, 0.5, lambda ids, _: (seen.append(id) or id for id in ids))
+    assert len(seen) == 1
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_a_begun_run_may_be_moved(run: Path, settings: Settings, tmp_path: Path) -> None:
+    moved = Path(shutil.copytree(run, tmp_path / "moved"))
+    shutil.rmtree(moved / "checkpoints")
+    shutil.rmtree(moved / "rounds/b1/checkpoints")
+    ensure(settings, moved)
+    assert all(bool((weights(moved)[name] == tensor).all()) for name, tensor in weights(run).items())
+
+
+def test_data_that_changed_between_rounds_is_refused(run: Path, settings: Settings, tmp_path: Path) -> None:
+    moved = Path(shutil.copytree(run, tmp_path / "moved"))
+    shutil.rmtree(moved / "checkpoints")
+    facts = json.loads((moved / "rounds/labels-a1" / FACTS).read_text())
+    (moved / "rounds/labels-a1" / FACTS).write_text(json.dumps(facts | {"split": "another"}))
+    with pytest.raises(PeersegError, match=r"the data has changed since .*labels-a1' was made: restore the images"):
+        ensure(settings, moved)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"loader.crop": 17}, r"loader\.crop is \[17, 17\]"),
+        ({"data.count": 5, "data.labeled": 3, "data.val": 2}, "there is no unlabeled image to store labels for"),
+    ],
+)
+def test_what_cannot_work_is_refused_before_anything_is_made(tmp_path: Path, wrong: dict[str, Any], words: str) -> None:
+    with pytest.raises(PeersegError, match=words):
+        start(settings_of("demo", DMT | wrong)[0], tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_signal_in_a_round_names_the_run_to_go_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fit(_: Any, folder: RunFolder) -> None:
+        raise StoppedError(15, str(folder.path))
+
+    monkeypatch.setattr(running, "fit", fit)
+    with pytest.raises(StoppedError, match=r"--resume \S*/run$"):
+        start(settings_of("demo", DMT)[0], tmp_path / "run")
+
+
+def test_a_teacher_begins_with_what_its_student_begins_with(run: Path, tiny: Callable[..., Settings]) -> None:
+    method = build(tiny({"method.name": "mean-teacher", "method.count": 1, "start": str(run)})).task.method
+    teacher = method.teachers.networks[0].state_dict()
+    assert all(bool((teacher[name] == tensor).all()) for name, tensor in weights(run).items())
 
 
 def test_stored_labels_are_moved_with_their_image(run: Path, settings: Settings) -> None:

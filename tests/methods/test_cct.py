@@ -133,7 +133,7 @@ def test_without_a_background_half_of_the_classes_are_objects(
 ) -> None:
     scene = Seen(seen.feature, seen.labels, seen.target, background=None)
     drawn = {tuple(scene.labels[0][scene.objects(random)[0]].unique().tolist()) for _ in range(60)}
-    assert drawn == {(0, 1), (0, 2), (1, 2)}
+    assert drawn == {(0,), (1,), (2,)}
     disturbed = disturb(scene, nothing, random)
     assert 0 < (disturbed == 0).double().mean() < 1
 
@@ -173,8 +173,19 @@ def test_annealing_leaves_out_what_is_sure_and_lets_it_in() -> None:
         ({"background": 3}, "method.background is 3"),
         ({"anneal": 2.0}, "method.anneal is 2.0"),
         ({"counted": "x"}, "method.counted is 'x'"),
+        ({"anneal": 0.4, "hardest": 9}, "method.anneal is 0.4 and method.hardest is 9"),
     ],
 )
 def test_settings_that_mean_nothing_are_refused(options: dict[str, object], named: str) -> None:
     with pytest.raises(PeersegError, match=named):
         made(**options)
+
+
+def test_small_steps_are_not_lost_in_few_bits(seen: Seen, random: torch.Generator) -> None:
+    classify = torch.nn.Conv2d(40, 3, 1)
+    feature = torch.randn(2, 40, 10, 12, generator=random).to(torch.bfloat16)
+    scene = Seen(feature, seen.labels, seen.target.float(), None)
+    with torch.autocast("cpu", torch.bfloat16):
+        moved = (go_astray(scene, classify, random) - feature.float()).flatten(1)
+    assert torch.allclose(moved.norm(dim=1), torch.full((2,), 2.0), rtol=1e-3)
+    assert (moved != 0).float().mean() > 0.99

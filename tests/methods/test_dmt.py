@@ -26,7 +26,7 @@ def test_gradients_are_those_of_the_equation() -> None:
         total, counted = torch.zeros((), dtype=torch.float64), 0
         for row in range(16):
             for column in range(16):
-                label, sure = int(view.labels[b, row, column]), float(view.confidence[b, row, column]) / 255
+                label, sure = int(view.labels[b, row, column]), float(view.confidence[b, row, column])
                 if label == 255 or not view.inside[b, row, column]:
                     continue
                 counted += 1

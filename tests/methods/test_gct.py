@@ -171,3 +171,11 @@ def test_a_pair_and_large_enough_views_are_asked_for() -> None:
         made(limit=2)
     with pytest.raises(PeersegError, match=r"method\.counted is 'x'"):
         GCT(networks(2), counted="x")
+
+
+def test_flaws_are_told_apart_in_half_precision_too() -> None:
+    maps = torch.rand(2, 64, 64, generator=torch.Generator().manual_seed(0))
+    with torch.autocast("cpu", torch.bfloat16):
+        flaws = settled(maps)
+    assert flaws.dtype == torch.float32
+    assert torch.equal(flaws, settled(maps))

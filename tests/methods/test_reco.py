@@ -64,6 +64,13 @@ def test_nothing_to_contrast_adds_nothing() -> None:
     two = few(0, 1)
     sure = Pixels(two.represented, two.labels, torch.ones(2).double())
     assert regional_contrast(sure, Draw(), torch.Generator()).item() == 0
+    nobody = Pixels(two.represented[:0], two.labels[:0], two.represented[:0, 0])
+    regional_contrast(nobody, Draw(), torch.Generator()).backward()
+
+
+def test_a_step_without_any_known_pixel_has_a_loss() -> None:
+    given = replace(batch(), masks=torch.full((2, 16, 16), 255, dtype=torch.uint8))
+    assert learned(made(valid=1.0), given, CLOCK)["network1"] >= 0
 
 
 def test_pixels_of_two_views_are_joined() -> None:
@@ -87,7 +94,7 @@ def test_gradients_are_those_of_the_equation(mixing: str) -> None:
     m = given.boxes[0] if mixing == "box" else method._labels(0, given, CLOCK)[2]
     if mixing == "class":
         for image, answer in zip(m, others.argmax(1), strict=True):
-            assert len(answer[image].unique()) == (len(answer.unique()) + 1) // 2
+            assert len(answer[image].unique()) == len(answer.unique()) // 2
             assert not torch.isin(answer[~image], answer[image].unique()).any()
     soft = torch.where(m[:, None], others, ones)
     counted = torch.where(m, second.inside, first.inside)

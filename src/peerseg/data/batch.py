@@ -15,7 +15,7 @@ class View:
         inside: (B, H, W) bool; false on padding, and where a partly labeled image says ignore.
         strong: The same crops in other colors, each (B, C, H, W).
         labels: (B, H, W) uint8 that were stored for these images, 255 where there is none; None if the method wants none.
-        confidence: (B, H, W) uint8, how sure whoever stored them was, in 255ths.
+        confidence: (B, H, W) float32, how sure whoever stored them was.
     """
 
     images: Tensor

@@ -3,7 +3,6 @@
 import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -18,13 +17,14 @@ from peerseg.data.labels import IGNORE, Mask
 from peerseg.data.mixing import draw_boxes
 from peerseg.data.orders import Chain, endless
 from peerseg.data.randomness import generator
-from peerseg.data.stored import read_stored
+from peerseg.data.stored import StoredLabels
 from peerseg.data.views import (
     Floats,
     Geometry,
     draw_geometry,
     full_of,
     inside,
+    pad,
     pad_mask,
     standardize,
     unit,
@@ -101,7 +101,7 @@ class BatchStream(Dataset["Batch | Exception"]):
         unlabeled_batch: Unlabeled images a step.
         parts: How many parts both are learned from in.
         seed: Of every draw.
-        stored: The folder of the stored labels, for methods that want them.
+        stored: The stored labels, for methods that want them.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class BatchStream(Dataset["Batch | Exception"]):
         unlabeled_batch: int = 4,
         parts: int = 1,
         seed: int = 0,
-        stored: Path | None = None,
+        stored: StoredLabels | None = None,
     ) -> None:
         if wants.stored and stored is None:
             raise PeersegError("the method learns labels that were stored for the unlabeled images: give loader.stored")
@@ -216,15 +216,13 @@ class BatchStream(Dataset["Batch | Exception"]):
         if not self._wants.stored:
             return None, None
         assert self._stored is not None, "asked for in `__init__`"
-        shown = []
+        known, sure = [], []
         for slot, id in enumerate(ids):
-            both = read_stored(self._stored, id)
-            geometry = self._geometry(both[0].shape, generator(self._seed, step, slot, stream))
-            shown.append(
-                [pad_mask(view_mask(part, geometry, published=self._views.published), geometry) for part in both]
-            )
-        labels, confidence = (torch.from_numpy(np.stack(parts)) for parts in zip(*shown, strict=True))
-        return labels, confidence
+            labels, confidence = self._stored.read(id)
+            geometry = self._geometry(labels.shape, generator(self._seed, step, slot, stream))
+            known.append(pad_mask(view_mask(labels, geometry, published=self._views.published), geometry))
+            sure.append(pad(view_mask(confidence, geometry, published=self._views.published), geometry, 0.0))
+        return torch.from_numpy(np.stack(known)), torch.from_numpy(np.stack(sure))
 
     def _one_unlabeled(
         self, id: str, step: int, slot: int, stream: str

@@ -56,7 +56,7 @@ def mix(first: Tensor, second: Tensor, boxes: Tensor) -> Tensor:
 
 
 def draw_classes(labels: Tensor, classes: int, random: torch.Generator) -> Tensor:
-    """Draw half of the classes of each image.
+    """Draw half of the classes of each image, rounded down.
 
     Args:
         labels: (B, H, W) uint8.
@@ -69,6 +69,6 @@ def draw_classes(labels: Tensor, classes: int, random: torch.Generator) -> Tenso
     drawn = []
     for image in labels:
         present = (torch.bincount(image.flatten().long(), minlength=classes)[:classes] > 0).nonzero().flatten().cpu()
-        chosen = present[torch.randperm(len(present), generator=random)][: (len(present) + 1) // 2]
+        chosen = present[torch.randperm(len(present), generator=random)][: len(present) // 2]
         drawn.append(torch.isin(image, chosen.to(image)))
     return torch.stack(drawn)

@@ -90,11 +90,11 @@ def view_image(image: Image, geometry: Geometry, *, published: bool = False) -> 
     return shown[:, ::-1] if geometry.flip else shown
 
 
-def view_mask(mask: Mask, geometry: Geometry, *, published: bool = False) -> Mask:
+def view_mask(mask: npt.NDArray[Any], geometry: Geometry, *, published: bool = False) -> npt.NDArray[Any]:
     """The same part of a mask, by the nearest pixel.
 
     Args:
-        mask: (H, W).
+        mask: (H, W), or any map that must not be averaged.
         geometry: Where the view lies.
         published: As the authors did: nearest to a pixel's corner, not to its center.
 
@@ -124,12 +124,12 @@ def _smooth(part: Image, size: tuple[int, int]) -> Image:
     return np.asarray(resized[0].permute(1, 2, 0).numpy())
 
 
-def _nearest(part: Mask, size: tuple[int, int]) -> Mask:
+def _nearest(part: npt.NDArray[Any], size: tuple[int, int]) -> npt.NDArray[Any]:
     """The pixel around each center."""
     places = (
         (2 * np.arange(after) + 1) * before // (2 * after) for before, after in zip(part.shape, size, strict=True)
     )
-    shown: Mask = part[np.ix_(*places)]
+    shown: npt.NDArray[Any] = part[np.ix_(*places)]
     return shown
 
 
@@ -151,13 +151,13 @@ def _interpolate(plane: npt.NDArray[Any], geometry: Geometry) -> npt.NDArray[Any
     return np.rint(shown).astype(np.uint8) if plane.dtype == np.uint8 else shown
 
 
-def _corners(mask: Mask, geometry: Geometry) -> Mask:
+def _corners(mask: npt.NDArray[Any], geometry: Geometry) -> npt.NDArray[Any]:
     places = []
     for whole, scaled, first, count in zip(
         mask.shape, geometry.scaled, (geometry.top, geometry.left), geometry.shown, strict=True
     ):
         places.append(np.minimum(((first + np.arange(count)) * (whole / scaled)).astype(np.int64), whole - 1))
-    shown: Mask = mask[np.ix_(*places)]
+    shown: npt.NDArray[Any] = mask[np.ix_(*places)]
     return shown
 
 

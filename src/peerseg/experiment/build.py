@@ -13,6 +13,7 @@ from peerseg.data.inspect import Watch, color_statistics, inspect
 from peerseg.data.loading import BatchStream, ViewSettings
 from peerseg.data.randomness import seed_of
 from peerseg.data.splits import check_disjoint
+from peerseg.data.stored import StoredLabels
 from peerseg.errors import PeersegError, nearest
 from peerseg.experiment.plans import EvaluationPlan, LoaderPlan
 from peerseg.experiment.settings import Settings
@@ -60,8 +61,6 @@ def build(settings: Settings, watch: Watch | None = None) -> Built:
     method = build_method(
         settings, len(dataset.label_space), channels, _colors(settings, dataset, split, channels, watch)
     )
-    if settings.start is not None:
-        checkpoint.load_networks(checkpoint.newest(settings.start), method)
     _check_crop(loader, method)
     stream = _stream(settings, dataset, split, method, inspection.partly)
     task = Task(
@@ -131,7 +130,7 @@ def _stream(
         unlabeled_batch=loader.unlabeled_count,
         parts=loader.parts,
         seed=settings.seed,
-        stored=None if loader.stored is None else Path(loader.stored),
+        stored=None if loader.stored is None else StoredLabels(Path(loader.stored)),
     )
 
 
@@ -198,6 +197,8 @@ def build_method(
                 f"network {k + 1} normalizes colors otherwise than network 1, but all are shown the same batch: give every network "
                 "the same mean and std"
             )
+    if settings.start is not None and pretrained:
+        checkpoint.load_networks(checkpoint.newest(settings.start), networks)
     keywords = {key: value for key, value in settings.method.items() if key not in ("name", "count")}
     with seeded(settings.seed, "method"):
         method: Method = target("method", settings.method["name"])(networks, **keywords)

@@ -15,11 +15,11 @@ from tqdm import tqdm
 import peerseg
 from peerseg.data.dataset import Split
 from peerseg.data.splits import digest
-from peerseg.errors import PeersegError
+from peerseg.errors import PeersegError, StoppedError
 from peerseg.experiment.build import Built, build
 from peerseg.experiment.plans import LoaderPlan
 from peerseg.experiment.rounds import prepared
-from peerseg.experiment.settings import Settings, differing, resolve
+from peerseg.experiment.settings import FREE, PLACES, Settings, differing, flat, resolve
 from peerseg.runs import RunFolder
 from peerseg.training.loop import finished, fit
 
@@ -85,12 +85,16 @@ def ensure(settings: Settings, path: str | Path) -> RunFolder:
         raise PeersegError(
             f"{str(path)!r} was made with another {', '.join(changed)}: results are never mixed, choose another --out"
         )
-    return resume(path, {"loader.workers": settings.loader["workers"]})
+    now = flat(settings.as_dict())
+    return resume(path, {name: now[name] for name in (*FREE, *PLACES) if now.get(name) is not None})
 
 
 def _train(run: RunFolder, settings: Settings) -> None:
     with run.lock():
-        settings = prepared(settings, run.path, ensure, say)
+        try:
+            settings = prepared(settings, run.path, ensure, watch)
+        except StoppedError as stopped:
+            raise StoppedError(stopped.signal, str(run.path)) from stopped
         built = build(settings, watch)
         for line in (*built.notes, *plan(settings, built)):
             say(line)

@@ -21,6 +21,8 @@ SUPPLIED = {
 PUBLISHED_GPUS = 8  # what the authors' scripts ask for
 # What may differ when a run is resumed: nothing that changes a result; where the data lies, but not what it is.
 FREE = ("loader.workers", "data.root", "data.lists")
+# Where what a run began with lies; a round of DMT may have been moved with all the others.
+PLACES = ("loader.stored", "start")
 # A weight or a ramp means something else to every method; only these settings mean the same to all ...
 SHARED = {"hardest", "certain"}
 # ... and to these methods, all they have in common.
@@ -107,12 +109,12 @@ def settings_of(
         raise PeersegError(
             f"--gpus {gpus} says whose rate and decay --protocol code takes: give it with that, and a recipe of the paper"
         )
-    flat, laid = _flat(raw), dict(overrides or {})
+    given, laid = flat(raw), dict(overrides or {})
     if protocol is not None:
-        method = str((flat | laid).get("method.name"))
+        method = str((given | laid).get("method.name"))
         laid = protocol_overrides(protocol, method) | _section(protocols, protocol) | laid
-    known = flat | laid | {"gpus": PUBLISHED_GPUS if gpus is None else gpus}
-    return resolve(raw, laid | settle(flat | laid, known))
+    known = given | laid | {"gpus": PUBLISHED_GPUS if gpus is None else gpus}
+    return resolve(raw, laid | settle(given | laid, known))
 
 
 def resolve(raw: Mapping[str, Any], overrides: Mapping[str, Any]) -> tuple[Settings, tuple[str, ...]]:
@@ -246,14 +248,22 @@ def differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
     Returns:
         Dotted names.
     """
-    flat = [_flat(settings) for settings in (one, other)]
-    names = dict.fromkeys([*flat[0], *flat[1]])
-    return [name for name in names if flat[0].get(name) != flat[1].get(name) and name not in FREE]
+    first, second = flat(one), flat(other)
+    names = dict.fromkeys([*first, *second])
+    return [name for name in names if first.get(name) != second.get(name) and name not in (*FREE, *PLACES)]
 
 
-def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
-    flat: dict[str, Any] = {}
+def flat(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Sections as dotted names.
+
+    Args:
+        settings: As read, or from ``Settings.as_dict``.
+
+    Returns:
+        Dotted name -> value.
+    """
+    found: dict[str, Any] = {}
     for name, value in settings.items():
         parts = value.items() if name in SECTIONS and isinstance(value, dict) else ()
-        flat |= {f"{name}.{key}": item for key, item in parts} or {name: value}
-    return flat
+        found |= {f"{name}.{key}": item for key, item in parts} or {name: value}
+    return found

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from peerseg.data.batch import Batch
 from peerseg.data.labels import UNLABELED
-from peerseg.errors import check_between
+from peerseg.errors import PeersegError, check_between
 from peerseg.methods.base import (
     Clock,
     Counted,
@@ -68,6 +68,11 @@ class CCT(Method):
         check_choice("method.counted", counted, get_args(Counted))
         check_strength(weight, ramp)
         check_between("method.anneal", anneal, 0, 1)
+        if anneal and hardest is not None:
+            raise PeersegError(
+                f"method.anneal is {anneal} and method.hardest is {hardest}, which choose labeled pixels in two ways: set one of "
+                "them to 0 or null"
+            )
         check_between("method.each", each, 0)
         check_between("method.adversarial", adversarial, 0)
         check_between("method.each + method.adversarial", each + adversarial, 1)

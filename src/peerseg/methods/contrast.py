@@ -67,23 +67,27 @@ def regional_contrast(pixels: Pixels, draw: Draw, random: torch.Generator) -> Te
     Returns:
         A scalar; 0 where fewer than two classes are seen, or every pixel is sure.
     """
-    labels, probability = pixels.labels, pixels.probability
-    exact = torch.promote_types(pixels.represented.dtype, torch.float32)
-    unit = F.normalize(pixels.represented.to(exact), dim=1)
-    present = labels.unique(sorted=True).tolist()  # type: ignore[no-untyped-call]  # torch has no type for it
-    members = {name: (labels == name).nonzero().flatten() for name in present}
+    labels, probability, represented = pixels.labels, pixels.probability, pixels.represented
+    members = {name: (labels == name).nonzero().flatten() for name in sorted(set(labels.tolist()))}
+    if len(members) < 2:
+        return represented.sum() * 0
     with torch.no_grad():
-        means = F.normalize(torch.stack([unit[members[name]].mean(dim=0) for name in present]), dim=1)
+        means = _unit(torch.stack([represented[places].mean(dim=0) for places in members.values()]))
     terms = []
-    for k, name in enumerate(present if len(present) > 1 else []):
-        hard = members[name][probability[members[name]] < draw.sure]
+    for k, places in enumerate(members.values()):
+        hard = places[probability[places] < draw.sure]
         if not len(hard):
             continue
-        queries = unit[hard[_any(len(hard), draw.queries, random)]]
-        negatives = unit[_others(k, list(members.values()), means, draw, random)].detach()
+        # Only what is drawn needs a graph.
+        queries = _unit(represented[hard[_any(len(hard), draw.queries, random)]])
+        negatives = _unit(represented[_others(k, list(members.values()), means, draw, random)].detach())
         closeness = queries @ torch.cat([means[k : k + 1], negatives]).T / draw.temperature
         terms.append(-torch.log_softmax(closeness, dim=1)[:, 0].mean())
-    return torch.stack(terms).mean() if terms else unit.sum() * 0
+    return torch.stack(terms).mean() if terms else represented.sum() * 0
+
+
+def _unit(represented: Tensor) -> Tensor:
+    return F.normalize(represented.to(torch.promote_types(represented.dtype, torch.float32)), dim=1)
 
 
 def _others(k: int, members: list[Tensor], means: Tensor, draw: Draw, random: torch.Generator) -> Tensor:

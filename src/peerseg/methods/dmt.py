@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from peerseg.data.batch import Batch
-from peerseg.data.stored import SURE
+from peerseg.data.labels import UNLABELED
 from peerseg.errors import check_between
 from peerseg.methods.base import Clock, Exchange, Loss, Method, Wants
 from peerseg.methods.losses import cross_supervision, probabilities, supervision_of
@@ -63,7 +63,9 @@ class DMT(Method):
         for i in exchange.members:
             logits = learn(self.network(i), images, clock, i, "both")
             weights = self._weights(logits[known:].detach(), view.labels, view.confidence)
-            stored = cross_supervision(logits[known:], view.labels[None], view.inside & (view.labels < SURE), weights)
+            stored = cross_supervision(
+                logits[known:], view.labels[None], view.inside & (view.labels < UNLABELED), weights
+            )
             loss = (known * self.supervision(logits[:known], batch.masks) + len(view.images) * stored) / len(images)
             yield Loss(f"mutual{i + 1}", loss, completes=(f"network {i + 1}",))
             del logits, stored, loss  # the graph is done with: it must not live while the next one grows
@@ -72,5 +74,5 @@ class DMT(Method):
         """(B, H, W): p_y^g where the network agrees, or disagrees without being surer; otherwise 0."""
         p = probabilities(logits)
         likely = p.gather(1, torch.where(labels < p.shape[1], labels, 0).long()[:, None])[:, 0]
-        agrees, surer = choose(logits) == labels, p.amax(dim=1) > confidence / SURE
+        agrees, surer = choose(logits) == labels, p.amax(dim=1) > confidence
         return torch.where(agrees, likely**self.agreeing, torch.where(surer, 0.0, likely**self.disagreeing))

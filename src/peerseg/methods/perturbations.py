@@ -128,12 +128,12 @@ def cut_out(seen: Seen, _: Classify, random: torch.Generator) -> Tensor:
         (B, D, h, w).
     """
     # Reference: a box around every contour there, found on the host; around every class here.
-    objects = seen.objects(random)
+    objects, labels = seen.objects(random).cpu(), seen.labels.cpu()
     kept = torch.ones_like(objects)
-    for b, labels in enumerate(seen.labels):
-        for name in sorted(set(labels[objects[b]].tolist())):
-            kept[(b, *_window(labels == name, random))] = False
-    return seen.feature * kept[:, None]
+    for b in range(len(labels)):
+        for name in labels[b][objects[b]].bincount().nonzero().flatten():
+            kept[(b, *_window(labels[b] == name, random))] = False
+    return seen.feature * kept[:, None].to(seen.feature.device)
 
 
 def _window(shape: Tensor, random: torch.Generator) -> tuple[slice, slice]:
@@ -158,12 +158,16 @@ def go_astray(seen: Seen, classify: Classify, random: torch.Generator) -> Tensor
     Returns:
         (B, D, h, w).
     """
-    direction = _unit(torch.randn(seen.feature.shape, generator=random).to(seen.feature)).requires_grad_()
-    answer = classify(seen.feature.detach() + PROBE * direction)
-    distance = F.kl_div(torch.log_softmax(answer.to(seen.target), dim=1), seen.target, reduction="batchmean")
-    # Not `backward`, which would leave gradients in the classifier.
-    (steepest,) = torch.autograd.grad(distance, direction)
-    return seen.feature + RADIUS * _unit(steepest)
+    feature = seen.feature.to(
+        torch.promote_types(seen.feature.dtype, torch.float32)
+    )  # the steps are too small for fewer bits
+    direction = _unit(torch.randn(feature.shape, generator=random).to(feature)).requires_grad_()
+    with torch.autocast(feature.device.type, enabled=False):
+        answer = classify(feature.detach() + PROBE * direction)
+        distance = F.kl_div(torch.log_softmax(answer, dim=1), seen.target.to(answer), reduction="batchmean")
+        # Not `backward`, which would leave gradients in the classifier.
+        (steepest,) = torch.autograd.grad(distance, direction)
+    return feature + RADIUS * _unit(steepest)
 
 
 def _unit(direction: Tensor) -> Tensor:

@@ -28,6 +28,7 @@ from peerseg.methods.views import answer_both, mixed_view, of_all, unlabeled_of
 from peerseg.networks.base import SegmentationNetwork
 
 STRONG = 2  # views
+PIXELS = 4  # axes of a map of them
 SHARES = (0.25, 0.25, 0.5)  # of the term: either strong view, and the disturbed features
 
 
@@ -105,5 +106,10 @@ class UniMatch(Method):
         """Logits from features that lack half of their channels, drawn for every image and resolution."""
         network = self.network(i)
         with drawing(view.images.device, clock, i, "disturbed"):
-            features = [F.dropout2d(feature, self.drop) for feature in network.encode(view.images)]
+            features = [_dropped(feature, self.drop) for feature in network.encode(view.images)]
             return network.classify(network.decode(features), (view.images.shape[2], view.images.shape[3]))
+
+
+def _dropped(feature: Tensor, share: float) -> Tensor:
+    """Without a share of its channels; what is no map of pixels stays."""
+    return F.dropout2d(feature, share) if feature.ndim == PIXELS else feature

@@ -9,14 +9,14 @@ import io
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import safetensors.torch
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from peerseg.errors import PeersegError
 from peerseg.methods.base import Method
@@ -115,24 +115,23 @@ def load_method(path: Path, method: Method) -> None:
         path: The checkpoint's folder.
         method: Filled in place; it must have the same networks.
     """
-    state = _read_networks(path, method)
+    state = _read_networks(path, method.count)
     if (path / REST).exists():
         state |= read_weights(path / REST)
     _refuse_others(path, state, method.state_dict())
     method.load_state_dict(state)
 
 
-def load_networks(path: Path, method: Method) -> None:
+def load_networks(path: Path, networks: Sequence[nn.Module]) -> None:
     """Begin with the networks of another run.
 
     Args:
         path: The folder of one of its checkpoints.
-        method: Its networks are filled in place; whatever else it keeps stays.
+        networks: Filled in place.
     """
-    state = _read_networks(path, method)
-    own = {name: tensor for name, tensor in method.state_dict().items() if name.startswith("networks.")}
-    _refuse_others(path, state, own)
-    method.load_state_dict(state, strict=False)
+    state, all_ = _read_networks(path, len(networks)), nn.ModuleDict({"networks": nn.ModuleList(networks)})
+    _refuse_others(path, state, all_.state_dict())
+    all_.load_state_dict(state)
 
 
 def newest(run: Path) -> Path:
@@ -150,14 +149,14 @@ def newest(run: Path) -> Path:
     return found.path
 
 
-def _read_networks(path: Path, method: Method) -> dict[str, Tensor]:
+def _read_networks(path: Path, count: int) -> dict[str, Tensor]:
     networks = sorted(path.glob("network*.safetensors"))
-    if len(networks) != method.count:
+    if len(networks) != count:
         raise PeersegError(
-            f"{str(path)!r} holds {len(networks)} networks, expected {method.count}: set method.count to {len(networks)}"
+            f"{str(path)!r} holds {len(networks)} networks, expected {count}: set method.count to {len(networks)}"
         )
     state: dict[str, Tensor] = {}
-    for k in range(method.count):
+    for k in range(count):
         part = read_weights(path / f"network{k + 1}.safetensors")
         state |= {f"networks.{k}.{name}": tensor for name, tensor in part.items()}
     return state

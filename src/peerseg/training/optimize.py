@@ -54,9 +54,9 @@ class Optimization:
         check_between("optimizer.momentum", momentum, 0, 1)
         check_between("optimizer.decay", decay, 0)
         check_between("optimizer.power", power, 0)
-        if name == "adamw" and momentum == 1:
-            raise PeersegError("optimizer.momentum is 1.0, expected a number below 1 for adamw")
         kinds = {group.kind or name for group in groups}
+        if "adamw" in kinds | {name} and momentum == 1:
+            raise PeersegError("optimizer.momentum is 1.0, expected a number below 1 for adamw")
         unknown = sorted(kinds - set(get_args(Kind)))
         if unknown:
             raise PeersegError(f"optimizer.name is {unknown[0]!r}; {nearest(unknown[0], get_args(Kind))}")
