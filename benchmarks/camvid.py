@@ -157,7 +157,7 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--labels", default="8", help="one in so many training images is labeled (default: 8)")
     parser.add_argument("--seeds", default="0", help="such as 0,1,2")
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
-    given = parser.parse_args(words)
+    given = parser.parse_intermixed_args(words)
     if str(given.data) == "collect":
         print(f"{collect(given.out)} rows")
         return

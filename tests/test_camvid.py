@@ -116,7 +116,7 @@ def test_several_runs_are_processes_of_their_own(data: Path, tmp_path: Path, mon
         return Done()
 
     monkeypatch.setattr(camvid.subprocess, "run", run)
-    main([str(data), str(tmp_path / "runs"), "base", "ramp-none", "--labels", "8,4", "--jobs", "2"])
+    main([str(data), str(tmp_path / "runs"), "--labels", "8,4", "--jobs", "2", "base", "ramp-none"])
     named = {(words[5], words[7], words[9]) for words in asked}
     assert named == {(arm, ratio, "0") for arm in (*ARMS["base"], "ramp-none") for ratio in ("8", "4")}
     assert (tmp_path / "runs/lists/1-4-seed0/labeled.txt").exists()
