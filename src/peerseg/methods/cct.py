@@ -78,12 +78,12 @@ class CCT(Method):
         check_between("method.each + method.adversarial", each + adversarial, 1)
         super().__init__(networks)
         self.disturbances = (*(kind for kind in KINDS.values() for _ in range(each)), *(go_astray,) * adversarial)
-        self.classes = widths(networks[0])[1]
+        sizes = [widths(network) for network in networks]
+        self.classes = sizes[0][1]
         if background is not None:
             check_between("method.background", background, 0, self.classes - 1)
         self.auxiliary = nn.ModuleList(
-            nn.ModuleList(nn.Conv2d(widths(network)[0], self.classes, 1) for _ in self.disturbances)
-            for network in networks
+            nn.ModuleList(nn.Conv2d(width, self.classes, 1) for _ in self.disturbances) for width, _ in sizes
         ).to(networks[0].mean)
         self.supervision = supervision_of(hardest, certain)
         self.weight, self.ramp, self.background, self.anneal = weight, ramp, background, anneal
