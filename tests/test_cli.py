@@ -129,7 +129,7 @@ def test_the_words_of_the_process_are_taken(monkeypatch: pytest.MonkeyPatch, cap
         ("train demmo", "'demmo' is no recipe and no file; did you mean 'demo'?"),
         (
             "train mine.yaml",
-            "the recipe file 'mine.yaml' does not exist; recipes that come along: cityscapes, cityscapes-cutmix, demo,",
+            "the recipe file 'mine.yaml' does not exist; recipes that come along: camvid, cityscapes,",
         ),
         ("train demo folder", "'folder' is unknown to `peerseg train`; it takes no more words"),
         ("train demo --sede 3", "'--sede' is unknown to `peerseg train`; did you mean '--seed'?"),
