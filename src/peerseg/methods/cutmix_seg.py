@@ -23,7 +23,7 @@ from peerseg.methods.base import (
     check_choice,
     check_strength,
 )
-from peerseg.methods.losses import consistency, supervision_of
+from peerseg.methods.losses import consistency, mean_of_images, supervision_of
 from peerseg.methods.passes import learn
 from peerseg.methods.views import answer_both, mixed_view, of_all
 from peerseg.networks.base import SegmentationNetwork
@@ -105,8 +105,7 @@ class CutMixSeg(Method):
     def _sure(self, target: Tensor, counted: Tensor) -> Tensor:
         """(B,), the share of counted pixels of which the teacher is sure."""
         # Reference: the published code takes one share over the whole batch.
-        sure = (target.amax(dim=1) >= self.confidence) & counted
-        return sure.sum(dim=(1, 2)) / counted.sum(dim=(1, 2)).clamp(min=1)
+        return mean_of_images(target.amax(dim=1) >= self.confidence, counted)
 
     def after_step(self, clock: Clock) -> None:
         """The teachers follow."""

@@ -22,7 +22,7 @@ from peerseg.methods.base import (
     check_choice,
 )
 from peerseg.methods.flaws import SMALLEST, FlawDetector, settled, true_flaws
-from peerseg.methods.losses import consistency, probabilities, supervision_of
+from peerseg.methods.losses import consistency, mean_of_images, probabilities, supervision_of
 from peerseg.methods.passes import learn, look, statistics
 from peerseg.methods.views import Side, sides_of
 from peerseg.networks.base import SegmentationNetwork, widths
@@ -133,26 +133,13 @@ class GCT(Method):
         """The flaws that a detector which does not learn from this sees where both networks are wrong."""
         with frozen(self.detector), statistics(self.detector, track=False):
             flaws = self.detector(side.images, probabilities(logits))
-        return mean_of(both * flaws.square(), side.counted)
+        return mean_of_images(both * flaws.square(), side.counted).mean()
 
     def _detection(self, batch: Batch, answer: Tensor) -> Tensor:
         """What the detector learns from: where a labeled answer is wrong."""
         known = batch.masks < UNLABELED
         error = self.detector(batch.images, answer) - true_flaws(answer, batch.masks, known)
-        return self.detection * mean_of(error.square(), known)
-
-
-def mean_of(values: Tensor, counted: Tensor) -> Tensor:
-    """The mean over the counted pixels of each image, then over the images.
-
-    Args:
-        values: (B, H, W).
-        counted: (B, H, W) bool.
-
-    Returns:
-        A scalar.
-    """
-    return ((values * counted).sum(dim=(1, 2)) / counted.sum(dim=(1, 2)).clamp(min=1)).mean()
+        return self.detection * mean_of_images(error.square(), known).mean()
 
 
 @contextmanager

@@ -107,9 +107,21 @@ def consistency(logits: Tensor, target: Tensor, counted: Tensor, weights: Tensor
     Returns:
         A scalar.
     """
-    distance = (probabilities(logits) - target).square().mean(dim=1) * counted
-    images = distance.sum(dim=(1, 2)) / counted.sum(dim=(1, 2)).clamp(min=1)
+    images = mean_of_images((probabilities(logits) - target).square().mean(dim=1), counted)
     return (images if weights is None else images * weights).mean()
+
+
+def mean_of_images(values: Tensor, counted: Tensor) -> Tensor:
+    """The mean over the counted pixels of each image; 0 for an image without any.
+
+    Args:
+        values: (B, H, W).
+        counted: (B, H, W) bool.
+
+    Returns:
+        (B,).
+    """
+    return (values * counted).sum(dim=(1, 2)) / counted.sum(dim=(1, 2)).clamp(min=1)
 
 
 def probabilities(logits: Tensor) -> Tensor:

@@ -27,7 +27,7 @@ from peerseg.methods.base import (
     check_strength,
 )
 from peerseg.methods.contrast import Draw, Pixels, join, regional_contrast
-from peerseg.methods.losses import cross_supervision, probabilities, supervision_of
+from peerseg.methods.losses import cross_supervision, mean_of_images, probabilities, supervision_of
 from peerseg.methods.passes import drawing
 from peerseg.methods.views import answer_both, mixed_view, of_all
 from peerseg.networks.base import SegmentationNetwork, widths
@@ -122,7 +122,7 @@ class ReCo(Method):
             # The contrast spans labeled and unlabeled pixels, so both graphs live at once.
             known, represented = self._represented(i, batch.images, clock, "labeled")
             seen, found = self._represented(i, mixed.images, clock, "mixed")
-            share = ((sure >= self.confidence) & counted).sum(dim=(1, 2)) / counted.sum(dim=(1, 2)).clamp(min=1)
+            share = mean_of_images(sure >= self.confidence, counted)
             weights = share[:, None, None].expand_as(sure)
             loss = self.supervision(known, batch.masks)
             loss = loss + ramp * self.weight * cross_supervision(seen, labels[None], counted, weights)
